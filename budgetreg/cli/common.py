@@ -13,7 +13,9 @@ from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
 from budgetreg.notices import AsIs, in_one_line
 
-_HOME = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=[=,])~[^/,]*(?=[/,]|$)")  # text in quotes; a path's begin
+_HOME = re.compile(
+    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=[=,])~[^/,]*(?=[/,]|$)"
+)  # text in quotes; a path's begin
 _WIDE = 200  # columns of a table that goes to a file
 
 

@@ -1,6 +1,6 @@
 """The plan of a run: all decisions, made before anything is computed, and its attribute bill."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 

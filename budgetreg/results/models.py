@@ -246,7 +246,11 @@ def _check_values(arrays: Arrays, done: int | None) -> None:
     if len(set(names)) < len(names):
         raise ValueError("two attributes have the same name")
     columns = [*arrays.get("indices", np.empty(0)), *arrays.get("left_out", np.empty(0))]
-    if len(set(columns)) < len(columns) or min(columns, default=0) < 0 or (np.diff(arrays.get("indices", [])) < 0).any():
+    if (
+        len(set(columns)) < len(columns)
+        or min(columns, default=0) < 0
+        or (np.diff(arrays.get("indices", [])) < 0).any()
+    ):
         raise ValueError("the indices of its columns do not increase, or repeat")
     if "labels" in arrays and arrays["labels"][0] == arrays["labels"][1]:
         raise ValueError("the two labels are the same")

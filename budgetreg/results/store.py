@@ -147,7 +147,9 @@ class Store:
         tables = tables_of(self._plan, self.finished(), self.failed())
         learned = {entry["repetition"]: self._learned[entry["repetition"]] for entry in self.finished()}
         if learned:
-            tables[schema.MODEL] = model_npz(learned, self._plan.names, self._plan.target, self._plan.labels, *self._indices())
+            tables[schema.MODEL] = model_npz(
+                learned, self._plan.names, self._plan.target, self._plan.labels, *self._indices()
+            )
         digests = {name: digest(content) for name, content in tables.items()}
         if self._digests and self._digests != digests:
             # If we are killed while the tables change, the manifest must not call any of them damaged.

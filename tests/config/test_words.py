@@ -79,14 +79,16 @@ def test_the_hint_of_a_refused_word_works(
     Path("it's").mkdir()
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 5)), columns=["a (b)", "c", "d", "e", "y"])
     frame.to_csv("it's/t.csv", index=False)
-    path = [] if word.startswith("dataset.path") else ["dataset.path=\"it's/t.csv\""]
+    path = [] if word.startswith("dataset.path") else ['dataset.path="it\'s/t.csv"']
     line = ["run", "dataset=file", *path, "algo=naive", "k=2", "tuning=fixed", "tuning.B=1", "--dry-run"]
     assert main([*line, word]) == 2
     hint = capsys.readouterr().err.partition("put special characters in quotes: ")[2]
     assert main([*line, *shlex.split(hint)]) == 0
 
 
-@pytest.mark.parametrize(("key", "text", "code"), [("n_jobs", "2", 0), ("k", "4", 0), ("seed", "x", 2), ("out", "1_1", 0)])
+@pytest.mark.parametrize(
+    ("key", "text", "code"), [("n_jobs", "2", 0), ("k", "4", 0), ("seed", "x", 2), ("out", "1_1", 0)]
+)
 def test_what_an_interpolation_gives_is_read_as_if_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], key: str, text: str, code: int
 ) -> None:

@@ -32,7 +32,16 @@ def table(path: Path, header: str) -> Path:
 
 @pytest.mark.parametrize(
     "header",
-    ["1990,1991,1992,1993,y", "id,400,402.5,405,407.5", "9,8,7,6,target", "2019,2020,y", "x,1,2", "1,b,c,d,5", "PAR1,b,y", "31.5,63,125,250,y"],
+    [
+        "1990,1991,1992,1993,y",
+        "id,400,402.5,405,407.5",
+        "9,8,7,6,target",
+        "2019,2020,y",
+        "x,1,2",
+        "1,b,c,d,5",
+        "PAR1,b,y",
+        "31.5,63,125,250,y",
+    ],
 )
 def test_names_may_be_numbers(tmp_path: Path, header: str) -> None:
     assert ",".join(load(table(tmp_path / "t.csv", header))) in header
@@ -106,7 +115,11 @@ def as_sqlite(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write", "said"),
     [
-        ("t.csv", lambda path: pd.DataFrame({"a": [1], "b": 2, "y": 3}).to_parquet(path), "a Parquet file: name it t.parquet"),
+        (
+            "t.csv",
+            lambda path: pd.DataFrame({"a": [1], "b": 2, "y": 3}).to_parquet(path),
+            "a Parquet file: name it t.parquet",
+        ),
         ("t.svm", as_npz, "an NPZ file: name it t.npz"),
         ("t.csv", as_excel, "an Excel workbook: save the table as CSV"),
         ("t.csv", as_sqlite, "an SQLite database: save the table as CSV"),

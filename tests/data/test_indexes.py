@@ -62,7 +62,9 @@ def test_an_index_can_be_the_target_or_be_left_out_by_name(tmp_path: Path) -> No
         read(tmp_path / "t.parquet", drop=["a"])
 
 
-@pytest.mark.parametrize("content", [None, b"{", b"[]", b"{}", b'{"index_columns": "patient"}', b'{"index_columns": 3}'])
+@pytest.mark.parametrize(
+    "content", [None, b"{", b"[]", b"{}", b'{"index_columns": "patient"}', b'{"index_columns": 3}']
+)
 def test_without_what_pandas_wrote_all_columns_are_columns(tmp_path: Path, content: bytes | None) -> None:
     INDEXES["named"].to_parquet(tmp_path / "t.parquet")
     table = pq.read_table(tmp_path / "t.parquet")

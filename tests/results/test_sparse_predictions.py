@@ -39,7 +39,14 @@ def sparse(path: Path, rows: np.ndarray, first: int, y: np.ndarray | None = None
 
 def learned(folder: Path, first: int, drop: list[int], **more: Any) -> Path:
     table = sparse(folder / "train.svm", X, first, Y)
-    choices = {"dataset": "file", "dataset.path": str(table), "dataset.drop": drop, "algo": "naive", "k": 2, "total": 60}
+    choices = {
+        "dataset": "file",
+        "dataset.path": str(table),
+        "dataset.drop": drop,
+        "algo": "naive",
+        "k": 2,
+        "total": 60,
+    }
     budgetreg.fit({**choices, "tuning": "fixed", "tuning.B": 9.0, "out": str(folder / "run"), **more})
     return folder / "run"
 
@@ -51,18 +58,16 @@ def dense(run: Path, rows: np.ndarray, first: int, drop: list[int]) -> np.ndarra
 
 
 @pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("zero", [[], [0], [D - 1], [0, 1], [2, 3, 4, 5], list(range(1, D)), list(range(D))])
-@pytest.mark.parametrize("drop", [[], [0], [1], [2, 5], [D - 1]])
-def test_columns_that_are_zero_everywhere_may_be_missing(
-    tmp_path: Path, first: int, zero: list[int], drop: list[int]
-) -> None:
+@pytest.mark.parametrize("drop", [[], [0], [1], [2, 5]])
+def test_columns_that_are_zero_everywhere_may_be_missing(tmp_path: Path, first: int, drop: list[int]) -> None:
     drop = [at + first for at in drop]
     run = learned(tmp_path, first, drop)
-    rows = np.where(np.isin(np.arange(D), zero), 0, Z)
-    expected = dense(run, rows, first, drop)
-    for table in ("new.svm", "new.libsvm.gz"):
-        np.testing.assert_allclose(predict(run, sparse(tmp_path / table, rows, first)).values, expected, atol=1e-12)
-    np.testing.assert_allclose(predict(run / "model.npz", tmp_path / "new.svm").values, expected, atol=1e-12)
+    for zero in ([], [0], [D - 1], [0, 1], [2, 3, 4, 5], range(1, D), range(D)):
+        rows = np.where(np.isin(np.arange(D), zero), 0, Z)
+        expected = dense(run, rows, first, drop)
+        for place, table in ((run, "new.svm"), (run, "new.libsvm.gz"), (run / "model.npz", "new.svm")):
+            values = predict(place, sparse(tmp_path / table, rows, first)).values
+            np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
 def test_a_table_larger_than_memory_is_read_with_the_same_columns(
