@@ -1,4 +1,4 @@
-"""Trials of `stress.py` with tables and words that can be read in two ways: the command must take the right one, or ask."""
+"""Trials of `stress.py` with tables and words that can be read in two ways: commands take the right one, or ask."""
 
 import re
 import shlex
@@ -116,7 +116,7 @@ def _thousands(run: _Commands, rng: np.random.Generator) -> None:
     number = int(10 ** rng.uniform(3, 9))
     text = f"{number:,}" + (f".{rng.integers(10)}" if rng.random() < 0.5 else "")
     frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2).astype(str), columns=["a", "b", "c", "y"])
-    frame.iloc[rng.integers(30), rng.integers(4)] = text
+    frame.iloc[int(rng.integers(30)), int(rng.integers(4))] = text
     frame.to_csv(run.folder / "t.csv", index=False)
     answer = run.fit("t.csv", codes=(3,))
     run.expect(

@@ -1,10 +1,10 @@
 """What a user knows of attributes: their prices (``dataset.costs``), ranges and scale (``dataset.ranges``, ``.scale``).
 
-Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1; attributes of
-a LIBSVM file by their indices. Prices are in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and ``high``. Columns that are left
-out count in the numbers, and their lines, if any, are ignored. Ranges give scale and zero of the attributes without a
-pilot. They apply to any table that was loaded. The scale of a pilot, or of all that was revealed, is known during a run
-only: such attributes stay as they are here.
+Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1; in LIBSVM
+files by its index. Prices are in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and
+``high``. Columns that are left out count in the numbers, and their lines, if any, are ignored. Ranges give scale and
+zero of the attributes without a pilot. They apply to any table that was loaded. The scale of a pilot, or of all that
+was revealed, is known during a run only: such attributes stay as they are here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -249,7 +249,7 @@ def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = (),
 
 
 class _Columns(NamedTuple):
-    """The columns of a table but the target: their names, or numbers, which are attributes, and what a list calls them."""
+    """The columns of a table but the target: names, or numbers; which are attributes; positions by what a list says."""
 
     names: Sequence[str]
     attributes: Sequence[int]

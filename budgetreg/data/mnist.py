@@ -71,7 +71,8 @@ class Mnist:
             folder = prepare(self.root, checksums)
         elif not raw_folder(self.root).is_dir() and parent_process() is None:
             say(
-                f"dataset.root={self.root} holds no MNIST/raw: the arrays that were prepared before are used, in {folder}"
+                f"dataset.root={self.root} holds no MNIST/raw: the arrays that were prepared before are used, in "
+                f"{folder}"
             )
         labels, is_train = np.ascontiguousarray(mapped(folder / "labels.npy")).T
         if self.digits is None:

@@ -22,8 +22,10 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.paths import at_home, regular
 
 Opener = Callable[..., chunks.ChunkedTable]
-"""Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out. That of
-LIBSVM files also takes the first and the last index."""
+"""Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out.
+
+That of LIBSVM files also takes the first and the last index.
+"""
 
 FORMATS: Mapping[str, Opener] = {
     ".csv": delimited.open_csv,
@@ -186,7 +188,7 @@ class File:
 
 
 def parse_file(options: Mapping[str, Any]) -> File:
-    """Read ``dataset.path``, ``target``, ``scale``, ``missing`` and ``drop``, and the ``indices`` of a `File`, if known.
+    """Read ``dataset.path``, ``target``, ``scale``, ``missing`` and ``drop``, and ``indices``, if they are known.
 
     Raises
     ------

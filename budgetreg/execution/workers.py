@@ -150,7 +150,7 @@ def interrupts_told_apart() -> AbstractContextManager[None]:
 
 
 def termination_as_interrupt() -> AbstractContextManager[None]:
-    """Raise `Interrupted` in the block on Ctrl-C, on SIGTERM, which a batch system sends, and when a terminal is closed."""
+    """Raise `Interrupted` on Ctrl-C, on SIGTERM of a batch system, and on SIGHUP of a closed terminal, in the block."""
     return _interrupted_by(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -5,7 +5,7 @@ possible.
 """
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
@@ -280,7 +280,7 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_and_paths() -> dict[str, Option]:
-    """Return the options whose values are text, by key, such as ``dataset.path``: words of a command line are as typed."""
+    """Return the options whose values are text as it was typed, by key, such as ``dataset.path``."""
     sections = [("", TOP), ("backend.", BACKEND)]
     sections += [("dataset.", kind.all_options()) for kind in kinds().values()]
     sections += [("algo.", options_of(core)) for core in cores().values()]
@@ -288,16 +288,17 @@ def names_and_paths() -> dict[str, Option]:
     return {key: option for key, option in options.items() if option.must.text}
 
 
-def _interpolated(cfg: DictConfig | ListConfig, texts: Container[str], prefix: str = "") -> None:
+def _interpolated(cfg: Any, texts: Container[str], prefix: str = "") -> None:
     """Replace interpolations: text that is a number, a flag or a list, such as that of ``${oc.env:N}``, becomes one."""
-    for key in cfg.keys() if isinstance(cfg, DictConfig) else range(len(cfg)):
+    keys: Iterable[Any] = cfg.keys() if isinstance(cfg, DictConfig) else range(len(cfg))
+    for key in keys:
         name = f"{prefix}{key}" if isinstance(cfg, DictConfig) else prefix.removesuffix(".")
         value = None if OmegaConf.is_missing(cfg, key) else cfg[key]
         if isinstance(value, DictConfig | ListConfig):
             _interpolated(value, texts, f"{name}.")
         elif isinstance(value, str) and OmegaConf.is_interpolation(cfg, key) and name not in texts:
             with suppress(OmegaConfBaseException):  # which is text then
-                cfg[key] = oc.decode(value, cfg, None)
+                cfg[key] = oc.decode(value, cfg, None)  # type: ignore[arg-type]
 
 
 def _plain(cfg: Mapping[str, Any]) -> dict[str, Any]:

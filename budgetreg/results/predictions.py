@@ -68,8 +68,9 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         The folder of a run; or a file with a model, such as ``budgetreg study export`` writes.
     path : Path
         A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, those of a
-        LIBSVM file by index, and others by their order. A column with the name of the target is not an attribute. Columns that the run did not learn
-        from may be there, with any content if they have names; so may those that ``dataset.drop`` left out.
+        LIBSVM file by index, and others by their order. A column with the name of the target is not an attribute.
+        Columns that the run did not learn from may be there, with any content if they have names; so may those that
+        ``dataset.drop`` left out.
     repetition : int, optional
         The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
 

@@ -1,4 +1,4 @@
-"""What a file begins with: a header or a row of data, and the format that its name promises; and numbers with commas."""
+"""What a file begins with: a header or data, and the format that its name promises; and numbers with commas."""
 
 import bz2
 import gzip
@@ -56,7 +56,9 @@ def test_names_may_be_numbers(tmp_path: Path, header: str) -> None:
 )
 def test_a_first_row_of_data_is_not_lost(tmp_path: Path, first: str) -> None:
     path = table(tmp_path / "t.csv", first)
-    with pytest.raises(DataError, match="its first row looks like data, as . of . fields are numbers: write the names"):
+    with pytest.raises(
+        DataError, match=r"its first row looks like data, as . of . fields are numbers: write the names"
+    ):
         load(path)
     assert main(["study", "create", str(tmp_path / "s.db"), f"table={path}"]) == 3
 

@@ -80,7 +80,8 @@ def _described(folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int])
             return read_header(file, sizes[name])
         except HoldsObjects as error:
             raise DataError(
-                f"{str(folder).rstrip('/')}: {name} holds Python objects: save it as {name}.astype(float), or text as {name}.astype(str)"
+                f"{str(folder).rstrip('/')}: {name} holds Python objects: save it as {name}.astype(float), or text as "
+                f"{name}.astype(str)"
             ) from error
 
 

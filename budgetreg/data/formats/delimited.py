@@ -224,8 +224,8 @@ def _header(path: Path, separator: str) -> list[str]:
 def refuse_row_of_data(path: Path, separator: str, header: list[str]) -> None:
     """Refuse a header that is a row of data: the row would be lost.
 
-    Names may be numbers, such as years, wavelengths or numbers of pixels. Those only rise, or only fall, and are whole or
-    follow each other in steps that are alike.
+    Names may be numbers, such as years, wavelengths or numbers of pixels. Those only rise, or only fall, and are whole
+    or follow each other in steps that are alike.
 
     Raises
     ------
@@ -237,10 +237,10 @@ def refuse_row_of_data(path: Path, separator: str, header: list[str]) -> None:
     if 2 * len(numbers) <= len(header):
         return
     steps = np.diff(numbers)
-    ordered = (steps > 0).all() or (steps < 0).all()
+    ordered = bool((steps > 0).all() or (steps < 0).all())
     if ordered and not all(number.is_integer() for number in numbers):
         growth = steps[1:] / steps[:-1]
-        ordered = len(numbers) >= _FEW and np.abs(growth / np.median(growth) - 1).max() < _ALIKE
+        ordered = len(numbers) >= _FEW and bool(np.abs(growth / np.median(growth) - 1).max() < _ALIKE)
     words = {at: field for at, field in enumerate(header) if field and not chunks.is_number(field)}
     rows = [row for _, row in islice(records(path, separator), 1, _LOOKED_AT)]
     known = any(row[at].strip() == word for row in rows for at, word in words.items() if at < len(row))

@@ -1,7 +1,7 @@
 """LIBSVM (SVMlight) files: a line ``target index:value index:value ...`` for each example; other values are 0.
 
-The table stays sparse. Indices begin at 1, or at 0 if any index is 0. How many columns such a file has is an accident of
-its rows, so that a table for `predict` is read with the indices of the one that was learned from.
+The table stays sparse. Indices begin at 1, or at 0 if any index is 0. How many columns such a file has is an accident
+of its rows. A table for ``predict`` is therefore read with the indices of the one that was learned from.
 """
 
 import io

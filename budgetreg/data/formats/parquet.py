@@ -81,7 +81,7 @@ def open_parquet(
 
 
 def opened(path: Path) -> tuple[Any, list[str]]:
-    """Return a Parquet file, of which only the schema was read, and the names of its columns that are an index of pandas.
+    """Return a Parquet file, whose schema alone was read, and its columns that are an index of pandas.
 
     Raises
     ------
