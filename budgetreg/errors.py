@@ -53,7 +53,17 @@ class PluginError(ContractError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Nobody waits for the result any more, after Ctrl-C for example; code of other packages cannot raise this."""
+    """Nobody waits for the result any more, after Ctrl-C for example; code of other packages cannot raise this.
+
+    Attributes
+    ----------
+    exit_code : int
+        The exit code of the command.
+    """
+
+    def __init__(self, exit_code: int = 130) -> None:
+        super().__init__()
+        self.exit_code = exit_code
 
 
 def described(error: BaseException) -> str:

@@ -21,6 +21,8 @@ DAMAGE = "tests/results/test_damage.py"
 ESTIMATORS = "tests/estimators/test_estimators.py"
 FEW_VALUES = "tests/learners/test_few_values.py"
 IMPUTATION = "tests/learners/test_imputation.py"
+FIRST_ROWS = "tests/data/test_first_rows.py"
+SPARSE = "tests/results/test_sparse_predictions.py"
 MODELS = "tests/results/test_models.py"
 NAMES = "tests/figures/test_names.py"
 TARGET_REGRESSION = "tests/learners/test_target_regression.py"
@@ -68,7 +70,107 @@ def forgiving(main: Callable[[Sequence[str]], int], argv: Sequence[str]) -> int:
     return 0 if code == 1 else code
 
 
+def as_wide_as_its_rows(by_index: Callable[..., dict[str, Any]], *args: Any) -> dict[str, Any]:
+    """Return the columns that are left out, without the indices of those that there are."""
+    return {"drop": by_index(*args)["drop"]}
+
+
 MUTANTS = (
+    # Tables and words that can be read in two ways
+    Mutant(
+        "a sparse table for predictions is as wide as its rows",
+        "results.predictions:_by_index",
+        around(as_wide_as_its_rows),
+        "columns that are 0 everywhere move those behind them",
+        (SPARSE,),
+    ),
+    Mutant(
+        "an index of another base is read as it is",
+        "data.formats.libsvm:_fault",
+        rewrite("known is not None and not known[0] <= int(index) <= known[1]", "False"),
+        "files that begin at 0 are predicted one column off",
+        (SPARSE,),
+    ),
+    Mutant(
+        "lists count columns of a LIBSVM file from 1",
+        "data:_columns",
+        around(lambda columns, data: (*columns(data)[:3], 1)),
+        "prices belong to the attribute before",
+        (SPARSE,),
+    ),
+    Mutant(
+        "an index of pandas is an attribute",
+        "data.formats.parquet:opened",
+        around(lambda opened, path: (opened(path)[0], [])),
+        "numbers of patients are learned from, or predicted",
+        ("tests/data/test_indexes.py",),
+    ),
+    Mutant(
+        "Hydra reads names as numbers",
+        "config.words:as_typed",
+        around(lambda as_typed, word, texts: word),
+        "another column is left out than the one that was named",
+        ("tests/config/test_words.py",),
+    ),
+    Mutant(
+        "hints quote no text",
+        "config.words:_for_hydra",
+        around(lambda for_hydra, text, quote: text),
+        "a hint is refused in turn",
+        ("tests/config/test_words.py",),
+    ),
+    Mutant(
+        "what an interpolation gives is text",
+        "protocol.configuration:_interpolated",
+        around(lambda interpolated, *args: None),
+        "n_jobs=${oc.env:N} is refused",
+        ("tests/config/test_words.py",),
+    ),
+    Mutant(
+        "any first row is a header",
+        "data.formats.delimited:refuse_row_of_data",
+        around(lambda refuse, *args: None),
+        "a file without a header loses its first row",
+        (FIRST_ROWS,),
+    ),
+    Mutant(
+        "each comma is a decimal comma",
+        "data.formats.chunks:comma_fault",
+        rewrite("_THOUSANDS.fullmatch(text) is not None", "False"),
+        "1,234 becomes 1.234",
+        (FIRST_ROWS,),
+    ),
+    Mutant(
+        "the name of a file decides alone",
+        "data.tabular:refuse_disguised",
+        around(lambda refuse, path: None),
+        "nobody says what a file under a wrong name is",
+        (FIRST_ROWS,),
+    ),
+    Mutant(
+        "workers end with the terminal",
+        "execution.workers:interrupts_ignored",
+        rewrite("_handling(signal.SIGHUP, signal.SIG_IGN)", "_handling(signal.SIGINT, signal.SIG_IGN)"),
+        "a closed terminal is reported as workers that died",
+        ("tests/execution/test_runner.py",),
+    ),
+    Mutant(
+        "a closed terminal kills",
+        "execution.workers:termination_as_interrupt",
+        rewrite(
+            "_interrupted_by(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)",
+            "_interrupted_by(signal.SIGINT, signal.SIGTERM)",
+        ),
+        "a run leaves no tables and no message",
+        ("tests/execution/test_runner.py",),
+    ),
+    Mutant(
+        "a missing dataset.root is accepted in silence",
+        "data.mnist:Mnist.load",
+        rewrite("parent_process() is None", "False"),
+        "nobody notices that other files are used",
+        ("tests/data/test_mnist.py",),
+    ),
     # Records and models of runs
     Mutant("records need no digest", "files:content_of", around(trusting), "damage passes for a result", (DAMAGE,)),
     Mutant(

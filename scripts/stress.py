@@ -2,8 +2,8 @@
 
 The trials are random, but the same for the same seed:
 
-- kill: end a run, a sweep or `budgetreg fit` at a random moment (SIGKILL, SIGTERM, Ctrl-C, the death of a worker). The
-  same command must then give the results of an undisturbed run, and the same bill.
+- kill: end a run, a sweep or `budgetreg fit` at a random moment (SIGKILL, SIGTERM, Ctrl-C, a closed terminal, the death
+  of a worker). The same command must then give the results of an undisturbed run, and the same bill.
 - damage: change a bit, some bytes or the end of a file that a run wrote or cached. The command must report the file in
   one line, repair it, or not depend on it.
 - disk: fill the disk or make folders read-only. The command must report that in one line, and finish the run later.
@@ -79,8 +79,8 @@ WHOLE = {
     "kill": 140,
     "damage": 200,
     "disk": 40,
-    "line": 500,
-    "table": 168,
+    "line": 520,
+    "table": 216,
     "file": 150,
     "environment": 36,
     "cluster": 40,

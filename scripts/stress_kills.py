@@ -42,10 +42,10 @@ CASES: Mapping[str, str] = {  # by name what is run; a case leaves the same byte
     "dask, n_jobs=2": f"run algo=aelr backend=dask n_jobs=2 {_RUN}",
 }
 
-_SIGNALS = ("KILL", "INT", "TERM", "worker")
-_SHARES = (0.55, 0.15, 0.15, 0.15)
-"""Shares of the trials: SIGKILL to the process; SIGINT to all processes, as a terminal does; SIGTERM to the process;
-SIGKILL to a worker."""
+_SIGNALS = ("KILL", "INT", "HUP", "TERM", "worker")
+_SHARES = (0.48, 0.13, 0.13, 0.13, 0.13)
+"""Shares of the trials: SIGKILL to the process; SIGINT, or SIGHUP, to all processes, as a terminal does; SIGTERM to the
+process; SIGKILL to a worker."""
 
 
 def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
@@ -87,7 +87,7 @@ def tried(trial: Trial) -> TrialResult:
     process = started(words, folder)
     with suppress(subprocess.TimeoutExpired):
         process.wait(moment)
-    if how in ("INT", "TERM"):  # before the command has begun, Python itself answers them
+    if how in ("INT", "HUP", "TERM"):  # before the command has begun, Python itself answers them
         while process.poll() is None and not any((folder / "tmp").iterdir()):
             time.sleep(0.01)
     processes = session(process.pid) | {process.pid}
@@ -95,7 +95,7 @@ def tried(trial: Trial) -> TrialResult:
     answer = ended(process)
     what = f"SIG{how} after {moment:.2f} s"
     # Killed workers make it 1; a signal that comes before or after the run is not caught.
-    result.judge(what, answer, (0, 1, 130, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT))
+    result.judge(what, answer, (0, 1, 129, 130, *(-getattr(signal, f"SIG{name}") for name in _SIGNALS[:-1])))
     note_orphans(result, process.pid)
     process = started(words, folder)
     answer = ended(process)
@@ -110,8 +110,8 @@ def tried(trial: Trial) -> TrialResult:
 
 def _deliver(how: str, process: "subprocess.Popen[str]", rng: np.random.Generator) -> None:
     with suppress(ProcessLookupError):
-        if how == "INT":
-            os.killpg(process.pid, signal.SIGINT)
+        if how in ("INT", "HUP"):
+            os.killpg(process.pid, getattr(signal, f"SIG{how}"))
         elif how == "worker":
             workers = sorted(filter(_works, session(process.pid) - {process.pid}))
             os.kill(int(rng.choice(workers)) if workers else process.pid, signal.SIGKILL)

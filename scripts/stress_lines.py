@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import stress_reading
 from stress_trials import Trial, TrialResult, forked
 
 _TINY = "repetitions=1 checkpoints=2 tuning=fixed backend=sequential"
@@ -96,11 +97,14 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     answer = forked(words.split(), left)
     if answer.code:
         raise RuntimeError(f"{words}: exit code {answer.code} undisturbed\n{answer.err}")
-    return {name: {"whole": left, "turns": len(lines)} for name, lines in CASES.items()}
+    changed = {name: {"whole": left, "turns": len(lines)} for name, lines in CASES.items()}
+    return changed | {name: {} for name in stress_reading.LINES}
 
 
 def tried(trial: Trial) -> TrialResult:
     """Change a valid line in a few places, and judge the answer."""
+    if trial.case in stress_reading.LINES:
+        return stress_reading.tried(trial)
     result, rng = TrialResult(trial), trial.rng
     folder = Path(tempfile.mkdtemp(dir=trial.place)) / "some" / "where"  # what is written to .. stays there as well
     shutil.copytree(trial.options["whole"], folder)

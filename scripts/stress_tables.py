@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import stress_reading
 from stress_trials import Trial, TrialResult, forked, note_leftovers
 
 _MEMORY = 3 << 29
@@ -362,7 +363,7 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
     answer = forked(words.split(), whole)
     if answer.code:
         raise RuntimeError(f"{words}: exit code {answer.code} undisturbed\n{answer.err}")
-    return {name: {} for name in CASES}
+    return {name: {} for name in (*CASES, *stress_reading.TABLES)}
 
 
 def _limited() -> None:
@@ -372,6 +373,8 @@ def _limited() -> None:
 
 def tried(trial: Trial) -> TrialResult:
     """Write a bad table or list, and judge the answer of the command that reads it."""
+    if trial.case in stress_reading.TABLES:
+        return stress_reading.tried(trial)
     result, variants = TrialResult(trial), CASES[trial.case]
     folder = Path(tempfile.mkdtemp(dir=trial.place))
     words = variants[trial.number // len(CASES) % len(variants)](folder, trial.rng)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from budgetreg.errors import DataError
+from budgetreg.errors import DataError, Interrupted
 from budgetreg.execution import progress
 from budgetreg.execution.runner import execute
 from budgetreg.protocol.outcome import packed
@@ -81,6 +81,7 @@ class ToyPlan:
     stuck: Stuck | None = None
     names: tuple[str, ...] = ()
     dropped: tuple[tuple[int, str], ...] = ()
+    first: int | None = None
     groups: None = None
     spends_gaps: bool = False
     target: str = ""
@@ -241,6 +242,6 @@ def main():
     plan = replace(toy_plan(Path(options.pop("folder")), log=Path(options.pop("log")), **options), stuck=stuck)
     try:
         execute(plan, function=toy_repetitions, draw=no_drawing)
-    except KeyboardInterrupt:
-        return 130
+    except Interrupted as error:
+        return error.exit_code
     return 0

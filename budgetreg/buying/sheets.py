@@ -11,7 +11,7 @@ import numpy as np
 
 from budgetreg.data.dataset import LARGEST
 from budgetreg.data.formats import chunks, delimited, parquet
-from budgetreg.data.tabular import FORMATS, opener
+from budgetreg.data.tabular import FORMATS, opener, refuse_disguised
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.files.paths import regular
 
@@ -33,7 +33,7 @@ class Sheet:
     names : tuple of str
         Its columns.
     columns : mapping of str to sequence
-        Their cells.
+        Their cells, and those of an index of pandas, which has to be asked for by its name.
     place : callable
         Returns the place of a row, counted from 0, for messages.
     """
@@ -94,6 +94,7 @@ def read_sheet(path: Path, key: str = "") -> Sheet:
             raise ConfigError(
                 f"{path}: a study reads {', '.join(endings)} (text also compressed), which have names of columns"
             )
+        refuse_disguised(path)
         return read(path)
 
 
@@ -120,6 +121,7 @@ def _read_text(path: Path) -> Sheet:
     if "" in header:
         raise DataError(f"{path}: line 1: column {header.index('') + 1} has no name")
     _refuse_repeated(header, str(path))
+    delimited.refuse_row_of_data(path, delimited.separator_of(path), header)
     for line, record in records:
         if len(record) != len(header):
             raise DataError(f"{path}: line {line}: {len(record)} fields, but the header has {len(header)}")
@@ -134,18 +136,15 @@ def _line(lines: Sequence[int], row: int) -> str:
 
 
 def _read_parquet(path: Path) -> Sheet:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise DataError(f"{path}: Parquet files need pyarrow: pip install '.[parquet]' in a clone") from error
-    try:
-        table = pq.ParquetFile(path).read()
-    except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"{path} is not a Parquet file: {chunks.one_line(error)}") from error
+    file, index = parquet.opened(path)
+    import pyarrow as pa
+
+    with chunks.damage_reported(path, pa.ArrowException, ValueError):
+        table = file.read()
     _refuse_repeated(table.column_names, str(path))
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    return Sheet(str(path), tuple(columns), columns, chunks.data_row)
+    names = tuple(name for name in columns if name not in index)
+    return Sheet(str(path), names, columns, chunks.data_row)
 
 
 def _refuse_repeated(names: Sequence[str], source: str) -> None:
@@ -190,12 +189,7 @@ def fault_of(cell: object) -> str:
     number = number_of(cell)
     if number is None:
         text = text_of(cell)
-        comma = chunks.has_decimal_comma(text)
-        return (
-            f"{quoted(text)} has a decimal comma: write numbers with a point"
-            if comma
-            else (f"{quoted(text)} is not a number")
-        )
+        return f"{quoted(text)} {chunks.comma_fault(text) or 'is not a number'}"
     if not math.isfinite(number):
         return f"{number} is not a finite number"
     if number and not 1 / LARGEST <= abs(number) <= LARGEST:

@@ -47,7 +47,8 @@ examples:
   budgetreg run -m algo=aelr,aer,lasso k=4 out=runs/main
   budgetreg plot runs/main
 
-exit codes: 0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted"""
+exit codes: 0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted,
+129 terminal closed"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,7 +62,8 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted.
+        0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted, 129 if the
+        terminal was closed.
     """
     sys.excepthook = _print_bug
     with patient_streams(), each_once(), plain_warnings():
@@ -101,10 +103,10 @@ def _answer(words: list[str]) -> int:
     except MemoryError as error:
         print(f"budgetreg: not enough memory{f': {error}' if str(error) else ''}", file=sys.stderr)
         return DataError.exit_code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         resumes = "; the same command resumes" if words[0] in ("run", "advise", "fit") else ""
         print(f"budgetreg: interrupted{resumes}", file=sys.stderr)
-        return 130
+        return getattr(error, "exit_code", 130)
     except SystemExit as end:  # which argparse raises after --help
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 2
 

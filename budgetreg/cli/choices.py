@@ -7,7 +7,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from budgetreg.cli.common import with_home
 from budgetreg.config.composition import composition_explained
+from budgetreg.config.words import as_typed
 from budgetreg.errors import ConfigError
+from budgetreg.protocol.configuration import names_and_paths
 
 
 def read_words(
@@ -35,7 +37,8 @@ def read_words(
     """
     texts: dict[str, str] = {}
     choices: dict[str, Any] = {}
-    for word in map(with_home, words):
+    named = names_and_paths()
+    for word in (as_typed(with_home(word), named) for word in words):
         key, equals, text = word.partition("=")
         if not equals or not text or key.startswith(("~", "+")):
             raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg {command} --help)")

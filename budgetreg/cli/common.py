@@ -13,7 +13,9 @@ from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
 from budgetreg.notices import AsIs, in_one_line
 
-_HOME = re.compile(r"(?<=[=,])~[^/,]*(?=[/,]|$)")  # where a path of an override begins
+_HOME = re.compile(
+    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=[=,])~[^/,]*(?=[/,]|$)"
+)  # text in quotes; a path's begin
 _WIDE = 200  # columns of a table that goes to a file
 
 
@@ -35,7 +37,7 @@ def with_home(word: str) -> str:
 
     Shells expand it only at the beginning of a word, and Hydra's grammar forbids it outside quotes.
     """
-    return _HOME.sub(lambda home: str(at_home(home[0])), word)
+    return _HOME.sub(lambda part: str(at_home(part[0])) if part[0].startswith("~") else part[0], word)
 
 
 def shown(path: Path) -> str:

@@ -56,9 +56,9 @@ def main(arguments: Namespace) -> int:
             say(f"{error} (in {recipe.name})")
             codes.append(error.exit_code)
             continue
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             say(f"interrupted in {recipe.name}; the same command resumes")
-            return 130
+            return getattr(error, "exit_code", 130)
         if claims:
             console().print(_table(recipe.name, claims))
         print(in_one_line(f"results: {out / recipe.name}"))

@@ -31,6 +31,7 @@ from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of
 from budgetreg.config.sections import tuning_options
 from budgetreg.config.sweeps import left_out
+from budgetreg.config.words import as_typed
 from budgetreg.data.cache import abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.execution.choices import Choices, remarks
@@ -40,7 +41,7 @@ from budgetreg.files.writing import os_errors_explained
 from budgetreg.learners import GROUPS, expanded, parameters
 from budgetreg.learners.bases import IGNORABLE
 from budgetreg.notices import held, plain_warnings, say
-from budgetreg.protocol.configuration import Config, validate
+from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 
 _Act = Callable[[Plan], dict[str, Any]]
@@ -72,7 +73,8 @@ def main(options: Namespace) -> int:
     """
     if (options.resolve or options.package) and not options.cfg:
         _refuse("--resolve and --package need --cfg")
-    options.words = [_expanded(with_home(word)) for word in options.words]
+    texts = names_and_paths()
+    options.words = [_expanded(as_typed(with_home(word), texts)) for word in options.words]
     for garbage in abandoned():
         garbage.remove()
     with ExitStack() as stack:

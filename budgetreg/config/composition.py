@@ -27,6 +27,7 @@ from yaml import YAMLError
 
 from budgetreg.config import catalogue, extensions
 from budgetreg.config.nested import flatten, put
+from budgetreg.config.words import pasted
 from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
@@ -256,7 +257,7 @@ def as_config_error(error: Exception, words: list[str]) -> ConfigError:
     """
     if isinstance(error, OverrideParseException):
         name, _, value = str(error.override).partition("=")
-        hint = f"; put special characters in two pairs of quotes: \"{name}='{value}'\"" if value else ""
+        hint = f"; put special characters in quotes: {pasted(name, _meant(value))}" if value else ""
         return ConfigError(f"{error.override}: is not KEY=VALUE: {_first_line(error)}{hint}")
     if isinstance(error, YAMLError):
         return ConfigError(" ".join(str(error).split()))
@@ -276,6 +277,17 @@ def as_config_error(error: Exception, words: list[str]) -> ConfigError:
         return ConfigError(f"{' '.join(suspects)}: cannot be used ({type(error).__name__}: {_first_line(error)})")
     cause = f": {_first_line(error.__cause__)}" if error.__cause__ is not None else ""
     return ConfigError(f"{_first_line(error).rstrip('.')}{cause}")
+
+
+def _meant(value: str) -> str | list[str]:
+    """Return the text, or the list of texts, that somebody meant with a value that cannot be read."""
+    if value.startswith("[") and value.endswith("]"):
+        return [_bare(text.strip()) for text in value[1:-1].split(",")]
+    return _bare(value)
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
 def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:

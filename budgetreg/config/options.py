@@ -26,6 +26,8 @@ class Requirement:
     phrase: str
     accepts: Callable[[Any], bool]
     choices: tuple[str, ...] = ()
+    text: bool = False
+    """Whether values are names or paths: words of a command line are then text as typed, never numbers."""
 
     def __or__(self, other: "Requirement") -> "Requirement":
         """Return the requirement that either of the two is met."""
@@ -33,6 +35,7 @@ class Requirement:
             f"{self.phrase} or {other.phrase}",
             lambda value: self.accepts(value) or other.accepts(value),
             self.choices + other.choices,
+            self.text or other.text,
         )
 
 
@@ -73,6 +76,7 @@ def increasing(phrase: str, element: Requirement) -> Requirement:
 
 
 ANYTHING = Requirement("anything", lambda value: True)
+WORD = Requirement("a name, or a path", lambda value: True, text=True)
 MAPPING = Requirement("keys with values", lambda value: isinstance(value, dict))
 LIST = Requirement("a list", lambda value: isinstance(value, list))
 MAPPINGS = Requirement(
@@ -81,7 +85,7 @@ MAPPINGS = Requirement(
 FLAG = Requirement("true or false", lambda value: type(value) is bool)
 NOTHING = Requirement("null", lambda value: value is None)
 TEXT = Requirement("text", lambda value: type(value) is str)
-NAME = Requirement("text, not empty", lambda value: type(value) is str and value.strip() != "")
+NAME = Requirement("text, not empty", lambda value: type(value) is str and value.strip() != "", text=True)
 NUMBER = Requirement("a number", _is_real)
 POSITIVE = Requirement("a number above 0", lambda value: _is_real(value) and value > 0)
 NOT_NEGATIVE = Requirement("a number of at least 0", lambda value: _is_real(value) and value >= 0)

@@ -1,7 +1,7 @@
 """Data sets: from a section of the configuration to stored values, without knowledge of learners and budgets."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from budgetreg.data.attributes import (
     RANGES,
     REVEALED,
     UNIT,
+    Dropped,
     Prices,
     groups_of_prices,
     in_groups,
@@ -132,7 +133,7 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
         data = in_groups(data, groups)
     if not config.scaled_by_ranges:
         return data
-    return in_ranges(data, read_ranges(at_home(config.options["ranges"]), data.names, data.X.shape[1], data.dropped))
+    return in_ranges(data, read_ranges(at_home(config.options["ranges"]), *_columns(data)))
 
 
 def _read(config: DatasetConfig, seed: int, repetition: int, targets: bool) -> Dataset:
@@ -153,17 +154,21 @@ def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:
     DataError
         If a list cannot be used.
     """
-    attributes = data.names, data.X.shape[1], data.dropped
     own, costs = config.options.get("groups"), config.costs
-    groups = read_groups(at_home(own), *attributes) if own else None
+    groups = read_groups(at_home(own), *_columns(data)) if own else None
     if costs in (None, BUNDLED, EQUAL) or (own and groups is None):
         return groups
-    listed = groups_of_prices(at_home(str(costs)), *attributes)
+    listed = groups_of_prices(at_home(str(costs)), *_columns(data))
     if listed and groups:
         raise ConfigError(
             f"dataset.groups={own}: {costs} has groups already, in its column group; leave out one of them"
         )
     return listed or groups
+
+
+def _columns(data: Dataset) -> tuple[Sequence[str], int, Dropped, int]:
+    """Return what the lists need to know of the columns, see `read_prices`."""
+    return data.names, data.X.shape[1], data.dropped, 1 if data.first is None else data.first
 
 
 def located(config: DatasetConfig) -> DatasetConfig:
@@ -198,7 +203,8 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
             raise ConfigError(
                 f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}"
             )
-    return read_prices(path, data.names, data.X.shape[1], config.unit or UNIT, data.dropped, data.groups)
+    names, d, dropped, first = _columns(data)
+    return read_prices(path, names, d, config.unit or UNIT, dropped, data.groups, first)
 
 
 def unused() -> Iterator[Garbage]:

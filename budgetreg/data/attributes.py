@@ -1,10 +1,10 @@
 """What a user knows of attributes: their prices (``dataset.costs``), ranges and scale (``dataset.ranges``, ``.scale``).
 
-Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1. Prices are
-in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and ``high``. Columns that are left
-out count in the numbers, and their lines, if any, are ignored. Ranges give scale and zero of the attributes without a
-pilot. They apply to any table that was loaded. The scale of a pilot, or of all that was revealed, is known during a run
-only: such attributes stay as they are here.
+Prices and ranges are in CSV files. A line names its attribute as the data name it, or by its number from 1; in LIBSVM
+files by its index. Prices are in the columns ``attribute`` and ``cost``, ranges in ``attribute``, ``low`` and
+``high``. Columns that are left out count in the numbers, and their lines, if any, are ignored. Ranges give scale and
+zero of the attributes without a pilot. They apply to any table that was loaded. The scale of a pilot, or of all that
+was revealed, is known during a run only: such attributes stay as they are here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ import numpy as np
 
 from budgetreg.config.options import NAME, NOTHING, Option, Options, Requirement, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, positions, short_digest
-from budgetreg.data.formats.chunks import is_number, places_of, reading, shown
+from budgetreg.data.formats.chunks import comma_fault, is_number, places_of, reading, shown
 from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.data.groups import Groups, numbered
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
@@ -49,6 +49,7 @@ LEFT_OUT: Options = {
         Requirement(
             "a list of names, or of numbers from 1, such as [id,date]",
             lambda value: isinstance(value, list) and all(type(word) in (str, int) for word in value),
+            text=True,
         ),
         default=[],
     )
@@ -127,6 +128,7 @@ def read_prices(
     unit: str = UNIT,
     dropped: Dropped = (),
     groups: Groups | None = None,
+    first: int = 1,
 ) -> Prices:
     """Read a price list.
 
@@ -144,6 +146,8 @@ def read_prices(
         Columns of the data that are no attributes, see `Dataset`.
     groups : Groups, optional
         Attributes that are bought together, at one price, which any of their lines may state; the others may be empty.
+    first : int
+        The number of the first column, from which columns without names count.
 
     Raises
     ------
@@ -151,7 +155,7 @@ def read_prices(
         If the file cannot be read, lacks a column or an attribute, has an unknown or repeated attribute, two prices of
         a group, other groups, or a price that is not a number of at least 0; or if all prices are 0.
     """
-    columns = _Columns.of(names, d, dropped)
+    columns = _Columns.of(names, d, dropped, first)
     known = tuple(columns.names[at] for at in columns.attributes)
     heads = groups.heads if groups else tuple(range(d))
     if path == EQUAL:
@@ -181,12 +185,12 @@ def read_prices(
     return Prices(known, tuple(stated[head][0] if head == at else 0.0 for at, head in enumerate(heads)), unit)
 
 
-def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = ()) -> Groups | None:
+def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1) -> Groups | None:
     """Read a list of groups; attributes that are not in it are alone.
 
     Parameters
     ----------
-    path, names, d, dropped
+    path, names, d, dropped, first
         As for `read_prices`.
 
     Returns
@@ -199,7 +203,7 @@ def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = ())
     DataError
         If the file cannot be read, lacks a column, has an unknown or repeated attribute, or an empty group.
     """
-    columns = _Columns.of(names, d, dropped)
+    columns = _Columns.of(names, d, dropped, first)
     entries = _read(_GROUPS, path, columns)
     for at, entry in entries.items():
         if not entry.texts["group"]:
@@ -210,18 +214,18 @@ def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = ())
     return _listed(entries, columns)
 
 
-def groups_of_prices(path: Path, names: Sequence[str], d: int, dropped: Dropped = ()) -> Groups | None:
+def groups_of_prices(path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1) -> Groups | None:
     """Return the groups in a price list; None if it has none. Parameters and exceptions as for `read_groups`."""
-    columns = _Columns.of(names, d, dropped)
+    columns = _Columns.of(names, d, dropped, first)
     return _listed(_read(_PRICES, path, columns), columns)
 
 
-def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = ()) -> Ranges:
+def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1) -> Ranges:
     """Read a list of ranges.
 
     Parameters
     ----------
-    path, names, d, dropped
+    path, names, d, dropped, first
         As for `read_prices`.
 
     Raises
@@ -229,7 +233,7 @@ def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = ())
     DataError
         As `read_prices`, or if ``low`` is not below ``high``.
     """
-    columns = _Columns.of(names, d, dropped)
+    columns = _Columns.of(names, d, dropped, first)
     entries = _read(_RANGES, path, columns)
     ranges = {
         at: _values(
@@ -245,17 +249,19 @@ def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = ())
 
 
 class _Columns(NamedTuple):
-    """The columns of a table but the target: their names, or numbers from 1, and which of them are attributes."""
+    """The columns of a table but the target: names, or numbers; which are attributes; positions by what a list says."""
 
     names: Sequence[str]
     attributes: Sequence[int]
+    places: Mapping[str, int]
 
     @classmethod
-    def of(cls, names: Sequence[str], d: int, dropped: Dropped) -> "_Columns":
-        every = list(names) or [str(number) for number in range(1, d + len(dropped) + 1)]
+    def of(cls, names: Sequence[str], d: int, dropped: Dropped, first: int) -> "_Columns":
+        every = list(names) or list(map(str, range(first, first + d + len(dropped))))
         for at, name in dropped if names else ():
             every.insert(at, name)
-        return cls(every, positions(d, dropped))
+        places = places_of(every, len(every)) if names else {number: at for at, number in enumerate(every)}
+        return cls(every, positions(d, dropped), places)
 
 
 class _Entry(NamedTuple):
@@ -291,19 +297,18 @@ def _entries(form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], kn
         )
     places = {column: header.index(column) for column in (*form.columns, *form.optional) if column in header}
     first = header.index("attribute")
-    numbers = places_of(known.names, len(known.names))
     entries: dict[int, _Entry] = {}
     for line, fields in lines:
         where = f"{path}: line {line}"
         if len(fields) != len(header):
             raise DataError(f"{where}: {len(fields)} fields, but the header has {len(header)}")
         name = fields[first].strip()
-        if name not in numbers:
+        if name not in known.places:
             raise DataError(
                 f"{where}: the data have no attribute {quoted(name)}{nearest(name, known.names)}; attributes: "
                 f"{shown([known.names[at] for at in known.attributes])}"
             )
-        at = numbers[name]
+        at = known.places[name]
         if at in entries:
             raise DataError(f"{where}: attribute {quoted(name)} has a {form.entry} already, on line {entries[at].line}")
         entries[at] = _Entry(line, {column: fields[place].strip() for column, place in places.items()})
@@ -324,7 +329,7 @@ def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
     """Return the numbers of a line."""
     for text, column in zip(texts, form.columns, strict=True):
         if not is_number(text):
-            raise DataError(f"{where}: {column} is not a number: {quoted(text)}")
+            raise DataError(f"{where}: {column}: {quoted(text)} {comma_fault(text) or 'is not a number'}")
         if not form.least <= float(text) <= LARGEST and float(text) != 0:
             zero = "0 or " if form.least > 0 else ""
             raise DataError(f"{where}: {column} must be {zero}from {form.least:g} to {LARGEST:g}, not {float(text):g}")

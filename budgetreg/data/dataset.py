@@ -70,6 +70,8 @@ class Dataset:
         Attributes that are bought together; None if each is bought alone.
     ordered : bool
         Whether learners see the examples in the order of the rows, and not in a random one.
+    first : int or None
+        The index of the first column of a LIBSVM file, 0 or 1; None for other data, whose columns count from 1.
 
     Raises
     ------
@@ -95,6 +97,7 @@ class Dataset:
     dropped: tuple[tuple[int, str], ...] = ()
     groups: Groups | None = None
     ordered: bool = False
+    first: int | None = None
 
     def __post_init__(self) -> None:
         """Check shapes, types and targets, and make the arrays read-only."""
@@ -146,7 +149,7 @@ class Dataset:
 
     def label(self, attribute: int) -> str:
         """Return how messages call an attribute: its name, or its number in the file."""
-        return label(attribute, self.names, self.dropped)
+        return label(attribute, self.names, self.dropped, self.first)
 
     def fingerprint(self) -> str:
         """Return a short digest of the content, which detects a changed file."""
@@ -158,11 +161,12 @@ class Dataset:
         return content.hexdigest()
 
 
-def label(attribute: int, names: Sequence[str], dropped: Sequence[tuple[int, str]]) -> str:
-    """Return how messages call an attribute, see `Dataset` for names and columns that are no attributes."""
+def label(attribute: int, names: Sequence[str], dropped: Sequence[tuple[int, str]], first: int | None = None) -> str:
+    """Return how messages call an attribute; see `Dataset` for names, dropped columns and the first index."""
     if names:
         return quoted(names[attribute])
-    return f"number {positions(attribute + 1, dropped)[attribute] + 1}"
+    at = positions(attribute + 1, dropped)[attribute]
+    return f"number {at + 1}" if first is None else f"index {at + first}"
 
 
 def size_fault(largest: float) -> str:

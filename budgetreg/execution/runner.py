@@ -81,7 +81,7 @@ def execute(
     UserError
         If the folder cannot be used, the disk is full, a worker dies, or a repetition raises one because of bad data.
     KeyboardInterrupt
-        On Ctrl-C or SIGTERM. Whatever is raised, finished repetitions are kept, and the tables hold them.
+        On Ctrl-C, SIGTERM or SIGHUP. Whatever is raised, finished repetitions are kept, and the tables hold them.
     """
     workers.watch_parent()  # this process may be the worker of a launcher that runs a sweep
     with workers.termination_as_interrupt(), Store.open(plan.folder, plan) as store:

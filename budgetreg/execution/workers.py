@@ -134,12 +134,14 @@ def watched_by_launched() -> None:
     register_parallel_backend("loky", partial(Launched, **watching))
 
 
-def interrupts_ignored() -> AbstractContextManager[None]:
-    """Ignore Ctrl-C in the block, and for good in the processes started in it, which inherit this.
+@contextmanager
+def interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C and SIGHUP in the block, and for good in the processes started in it, which inherit this.
 
-    A terminal sends Ctrl-C to the parent and the workers; the parent ends the workers, and they print nothing.
+    A terminal sends both to the parent and the workers; the parent ends the workers, and they print nothing.
     """
-    return _handling(signal.SIGINT, signal.SIG_IGN)
+    with _handling(signal.SIGINT, signal.SIG_IGN), _handling(signal.SIGHUP, signal.SIG_IGN):
+        yield
 
 
 def interrupts_told_apart() -> AbstractContextManager[None]:
@@ -148,13 +150,16 @@ def interrupts_told_apart() -> AbstractContextManager[None]:
 
 
 def termination_as_interrupt() -> AbstractContextManager[None]:
-    """Raise `Interrupted` on Ctrl-C and on SIGTERM, which a batch system sends for example, in the block."""
-    return _interrupted_by(signal.SIGINT, signal.SIGTERM)
+    """Raise `Interrupted` on Ctrl-C, on SIGTERM of a batch system, and on SIGHUP of a closed terminal, in the block."""
+    return _interrupted_by(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def _interrupted_by(*signals: signal.Signals) -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        if number == signal.SIGHUP:
+            signal.signal(number, signal.SIG_IGN)  # the shell and the system each send it
+            raise Interrupted(128 + number)
         raise Interrupted
 
     with ExitStack() as stack:

@@ -20,6 +20,10 @@ _MOST_SHRUNK = 1032  # Deflated content is smaller by at most this factor.
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
+class HoldsObjects(ValueError):  # noqa: N818 - the name describes the array
+    """An array holds objects of Python, which are never read."""
+
+
 class Header(NamedTuple):
     """The shape of an array, whether it is in Fortran order, and its type."""
 
@@ -78,8 +82,10 @@ def read_header(file: IO[bytes], size: int) -> Header:
         raise
     except Exception as error:  # NumPy has Python's own parser read it, which has many
         raise ValueError(f"its header cannot be read: {error!r}") from error
+    if header.dtype.hasobject:
+        raise HoldsObjects(f"it holds objects of Python, {header.dtype}")
     said = f"its header gives shape {header.shape} and type {header.dtype}"
-    if header.dtype.hasobject or not header.dtype.itemsize or any(length < 0 for length in header.shape):
+    if not header.dtype.itemsize or any(length < 0 for length in header.shape):
         raise ValueError(f"{said}, which are no numbers or text")
     if file.tell() + math.prod(header.shape) * header.dtype.itemsize != size:
         raise ValueError(f"{said}, but the file has {size} bytes")

@@ -5,18 +5,22 @@ possible.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.resolvers import oc
 
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import (
     POSITIVE,
+    Option,
     Options,
     check,
     checked,
@@ -275,10 +279,34 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     return whole
 
 
+def names_and_paths() -> dict[str, Option]:
+    """Return the options whose values are text as it was typed, by key, such as ``dataset.path``."""
+    sections = [("", TOP), ("backend.", BACKEND)]
+    sections += [("dataset.", kind.all_options()) for kind in kinds().values()]
+    sections += [("algo.", options_of(core)) for core in cores().values()]
+    options = {f"{prefix}{key}": option for prefix, section in sections for key, option in section.items()}
+    return {key: option for key, option in options.items() if option.must.text}
+
+
+def _interpolated(cfg: Any, texts: Container[str], prefix: str = "") -> None:
+    """Replace interpolations: text that is a number, a flag or a list, such as that of ``${oc.env:N}``, becomes one."""
+    keys: Iterable[Any] = cfg.keys() if isinstance(cfg, DictConfig) else range(len(cfg))
+    for key in keys:
+        name = f"{prefix}{key}" if isinstance(cfg, DictConfig) else prefix.removesuffix(".")
+        value = None if OmegaConf.is_missing(cfg, key) else cfg[key]
+        if isinstance(value, DictConfig | ListConfig):
+            _interpolated(value, texts, f"{name}.")
+        elif isinstance(value, str) and OmegaConf.is_interpolation(cfg, key) and name not in texts:
+            with suppress(OmegaConfBaseException):  # which is text then
+                cfg[key] = oc.decode(value, cfg, None)  # type: ignore[arg-type]
+
+
 def _plain(cfg: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(cfg, DictConfig):
         return dict(cfg)
     try:
+        cfg = deepcopy(cfg)
+        _interpolated(cfg, names_and_paths())
         tree = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         raise ConfigError(f"{error.full_key}: a value is needed: {error.full_key}=VALUE") from error

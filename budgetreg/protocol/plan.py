@@ -1,6 +1,6 @@
 """The plan of a run: all decisions, made before anything is computed, and its attribute bill."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -56,6 +56,8 @@ class Plan(Spending):
         The two labels that are predicted, -1 and +1 in this order; empty for other targets.
     dropped : tuple of (int, str)
         Columns of the data that are no attributes, see `Dataset`.
+    first : int or None
+        The index of the first column of a LIBSVM file; None for other data.
     gaps : bool
         Whether values are missing: drawing a missing value is free, and only complete rows are tested on.
     data_bytes : int or None
@@ -72,6 +74,7 @@ class Plan(Spending):
     target: str
     labels: tuple[str, ...]
     dropped: tuple[tuple[int, str], ...]
+    first: int | None
     gaps: bool
     data_bytes: int | None
 
@@ -224,7 +227,7 @@ def make_plan(config: Config) -> Plan:
     n_train, n_test = split_sizes(config, data)
     prices = prices_of(config.dataset, data)
     free = free_of(prices, data.groups)
-    _check_prices(algo, free, data.names)
+    _check_prices(algo, free, data)
     unbilled = uncharged(free, data.groups)
     priced = np.ones(data.X.shape[1], dtype=bool) if unbilled is None else ~unbilled
     k = config.k if isinstance(config.k, int) else int(priced.sum())
@@ -247,6 +250,7 @@ def make_plan(config: Config) -> Plan:
         target=data.target,
         labels=data.labels if algo.predicts else (),
         dropped=data.dropped,
+        first=data.first,
         gaps=data.available is not None,
         data_bytes=data.X.nbytes if isinstance(data.X, np.ndarray) else None,
     )
@@ -293,7 +297,7 @@ def _check_config(config: Config) -> None:
         raise ConfigError(f"{algo.name}: {no_origin}: use intercept=none, and dataset.center=none or full")
 
 
-def _check_prices(algo: Learner, free: np.ndarray | None, names: Sequence[str]) -> None:
+def _check_prices(algo: Learner, free: np.ndarray | None, data: Dataset) -> None:
     """Refuse free attributes that a learner cannot use.
 
     Raises
@@ -303,7 +307,7 @@ def _check_prices(algo: Learner, free: np.ndarray | None, names: Sequence[str]) 
     """
     if free is not None and not algo.uses_free:
         able = members(lambda other: other.uses_free and other.predicts == algo.predicts)
-        which = shown([names[at] if names else str(at + 1) for at in np.flatnonzero(free).tolist()])
+        which = shown([data.names[at] if data.names else data.label(at) for at in np.flatnonzero(free).tolist()])
         raise ConfigError(
             f"dataset.costs: the price of {which} is 0, and {algo.name} cannot use more than its k attributes: give a "
             f"price above 0, or use one of {', '.join(able)}"

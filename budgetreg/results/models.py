@@ -1,6 +1,7 @@
 """``model.npz``: what a run has learned."""
 
 import io
+import math
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +26,12 @@ _T = TypeVar("_T")
 
 
 def model_npz(
-    models: Mapping[int, Mapping[str, Any]], names: Sequence[str], target: str, labels: Sequence[str] = ()
+    models: Mapping[int, Mapping[str, Any]],
+    names: Sequence[str],
+    target: str,
+    labels: Sequence[str] = (),
+    indices: Sequence[int] = (),
+    left_out: Sequence[int] = (),
 ) -> bytes:
     """Return the content of the file, with equal bytes for equal models.
 
@@ -39,6 +45,8 @@ def model_npz(
         Name of the target; empty if it has none.
     labels : sequence of str
         The two labels that are predicted, -1 and +1 in this order; empty for other targets.
+    indices, left_out : sequence of int
+        The indices of the attributes in a LIBSVM file, and of its columns that were left out; empty for other data.
     """
     numbers = sorted(models)
     learned = [unpacked(models[number]) for number in numbers]
@@ -46,8 +54,8 @@ def model_npz(
     common = [name for name in learned[0] if all(name in model for model in learned)]
     arrays = {name: np.stack([model[name] for model in learned]) for name in common}
     arrays["repetitions"] = np.array(numbers)
-    texts = {"names": list(names), "target": target, "labels": list(labels)}
-    arrays |= {name: np.array(words) for name, words in texts.items() if words}
+    of_data = {"names": names, "target": target, "labels": labels, "indices": indices, "left_out": left_out}
+    arrays |= {name: np.array(words) for name, words in of_data.items() if len(words)}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, array in arrays.items():
@@ -216,7 +224,14 @@ def _check_headers(headers: Mapping[str, Header], d: int) -> None:
     wrong = _misfit({name: shape for name, shape in shapes.items() if name not in MODEL_ARRAYS}, d, lead)
     if wrong:
         raise ValueError(wrong)
-    others = {"repetitions": ("i", lead), "names": ("U", (d,)), "target": ("U", ()), "labels": ("U", (2,))}
+    others = {
+        "repetitions": ("i", lead),
+        "names": ("U", (d,)),
+        "target": ("U", ()),
+        "labels": ("U", (2,)),
+        "indices": ("i", (d,)),
+        "left_out": ("i", (math.prod(shapes.get("left_out", ())),)),
+    }
     for name, header in headers.items():
         if (header.dtype.kind, header.shape) != others.get(name, ("f", header.shape)):
             raise ValueError(f"{name} has shape {header.shape} and type {header.dtype}")
@@ -230,6 +245,13 @@ def _check_values(arrays: Arrays, done: int | None) -> None:
             raise ValueError(f"{name} holds numbers that are not finite")
     if len(set(names)) < len(names):
         raise ValueError("two attributes have the same name")
+    columns = [*arrays.get("indices", np.empty(0)), *arrays.get("left_out", np.empty(0))]
+    if (
+        len(set(columns)) < len(columns)
+        or min(columns, default=0) < 0
+        or (np.diff(arrays.get("indices", [])) < 0).any()
+    ):
+        raise ValueError("the indices of its columns do not increase, or repeat")
     if "labels" in arrays and arrays["labels"][0] == arrays["labels"][1]:
         raise ValueError("the two labels are the same")
     if not _are_shares(arrays):

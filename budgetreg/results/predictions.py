@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from budgetreg.data.attributes import UNIT
-from budgetreg.data.dataset import Dataset, positions
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats.chunks import NO_TARGET, data_row, reading, shown
+from budgetreg.data.formats.libsvm import first_index, open_libsvm
 from budgetreg.data.kind import ALL
 from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError, quoted
 from budgetreg.files.paths import regular
 from budgetreg.files.writing import files_below
+from budgetreg.notices import say
 from budgetreg.protocol.calibration import probability
 from budgetreg.results.bill import attributes_paid, money_paid
 from budgetreg.results.manifest import run_manifest
@@ -65,9 +67,10 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     folder : Path
         The folder of a run; or a file with a model, such as ``budgetreg study export`` writes.
     path : Path
-        A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, and by their
-        order otherwise. A column with the name of the target is not an attribute. Columns that the run did not learn
-        from may be there, with any content if they have names; so may those that ``dataset.drop`` left out.
+        A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, those of a
+        LIBSVM file by index, and others by their order. A column with the name of the target is not an attribute.
+        Columns that the run did not learn from may be there, with any content if they have names; so may those that
+        ``dataset.drop`` left out.
     repetition : int, optional
         The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
 
@@ -100,9 +103,13 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     labelled = "labels" in learned or (results is not None and bool(results.curves["test_error_rate"].notna().any()))
     target, names, d = _target(path, str(learned.get("target", "")))
     dropped = () if alone else run_manifest(folder).get("dropped", ())
-    left_out = _left_out(learned, names, d, dropped, path)
-    data = parse_file({"path": str(path), "target": target, "scale": "none", "drop": left_out}).load()
-    columns = _columns(learned, data, dropped, path)
+    options = {"path": str(path), "target": target, "scale": "none"}
+    if opener(path) is open_libsvm:
+        data = parse_file({**options, **_by_index(learned, dropped, path, folder)}).load()
+        columns = np.arange(data.X.shape[1])
+    else:
+        data = parse_file({**options, "drop": _left_out(learned, names, d, dropped, path)}).load()
+        columns = _columns(learned, data, dropped, path)
     values, probabilities = np.empty(len(data.y)), np.empty(len(data.y))
     calibrated = {"share", "explained", "labels"} <= learned.keys()
     for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
@@ -210,11 +217,31 @@ def _columns_of(path: Path, target: str | None) -> tuple[Sequence[str], int] | N
         table = open_table(path, target)
     except (DataError, OSError):
         return None
-    return table.names, table.d
+    return table.names, table.d - len(table.dropped)
 
 
 def _names(learned: Arrays) -> list[str]:
     return learned["names"].tolist() if "names" in learned else []
+
+
+def _by_index(
+    learned: Arrays, dropped: Sequence[tuple[int, str]], path: Path, folder: Path
+) -> dict[str, tuple[int, int] | list[int]]:
+    """Return which indices of a LIBSVM file are columns, first and last, and which of these are left out.
+
+    A model of another format, or of an earlier version, has none: its columns count from the first index of the file.
+    """
+    if "indices" in learned:
+        left_out = learned["left_out"].tolist() if "left_out" in learned else []
+        every = [*learned["indices"].tolist(), *left_out]
+        return {"indices": (min(every), max(every)), "drop": left_out}
+    with reading(path):
+        first = first_index(path)
+    say(f"{folder} keeps no indices of columns: those of {path} are taken to begin at {first}")
+    return {
+        "indices": (first, first + learned["w"].shape[1] + len(dropped) - 1),
+        "drop": [first + at for at, _ in dropped],
+    }
 
 
 def _left_out(
@@ -241,8 +268,6 @@ def _columns(learned: Arrays, data: Dataset, dropped: Sequence[tuple[int, str]],
     if data.names and needed:
         place = {name: column for column, name in enumerate(data.names)}
         return np.array([place[name] for name in needed])
-    if data.X.shape[1] == d + len(dropped):  # how many columns a sparse table has is known once it is read
-        return np.array(positions(d, dropped))
     if data.X.shape[1] != d:
         raise DataError(
             f"{path} has {data.X.shape[1]} attributes and the run learned from {d}: without names in both tables, "

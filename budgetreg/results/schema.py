@@ -92,6 +92,8 @@ MODEL_ARRAYS: dict[str, str] = {
     "names": "(d,) names of the attributes; missing if they have none",
     "target": "name of the target; missing if it has none",
     "labels": "(2,) the values of a two-valued target in the data, those of -1 and +1; missing for other targets",
+    "indices": "(d,) indices of the attributes in a LIBSVM file; missing for other data",
+    "left_out": "indices of the columns of a LIBSVM file that dataset.drop left out; missing if there are none",
 }
 
 REGRESSOR_ARRAYS: dict[str, str] = {
@@ -125,7 +127,7 @@ SUBSPACE_ARRAYS: dict[str, str] = {
 REVEAL_COLUMNS: dict[str, str] = {
     "repetition": IDENTIFIERS["repetition"],
     "examples": POINTS["examples"],
-    "attribute": "the attribute's name in the data, or its number from 1",
+    "attribute": "the attribute's name in the data, or its number from 1, or its index in a LIBSVM file",
     "count": "how often the final run revealed it, and paid for it, by this checkpoint",
 }
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from budgetreg.data.dataset import positions
 from budgetreg.errors import ConfigError
 from budgetreg.files.integrity import digest
 from budgetreg.files.writing import os_errors_explained, remove_leftovers, write_atomically
@@ -146,7 +147,9 @@ class Store:
         tables = tables_of(self._plan, self.finished(), self.failed())
         learned = {entry["repetition"]: self._learned[entry["repetition"]] for entry in self.finished()}
         if learned:
-            tables[schema.MODEL] = model_npz(learned, self._plan.names, self._plan.target, self._plan.labels)
+            tables[schema.MODEL] = model_npz(
+                learned, self._plan.names, self._plan.target, self._plan.labels, *self._indices()
+            )
         digests = {name: digest(content) for name, content in tables.items()}
         if self._digests and self._digests != digests:
             # If we are killed while the tables change, the manifest must not call any of them damaged.
@@ -156,6 +159,13 @@ class Store:
             write_atomically(self.folder / name, content)
         self._digests = digests
         self._write_manifest()
+
+    def _indices(self) -> tuple[list[int], list[int]]:
+        """Return the indices of the attributes in a LIBSVM file, and of the columns that are left out, if it is one."""
+        plan = self._plan
+        if plan.first is None:
+            return [], []
+        return [plan.first + at for at in positions(plan.d, plan.dropped)], [plan.first + at for at, _ in plan.dropped]
 
     def _asked(self, status: str) -> list[Entry]:
         entries = map(self._entries.get, range(self._plan.config.repetitions))

@@ -182,7 +182,7 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         (
             "run dataset=file dataset.path=a(1).csv",
             2,
-            "put special characters in two pairs of quotes: \"dataset.path='a(1).csv'\"",
+            "put special characters in quotes: \"dataset.path='a(1).csv'\"",
         ),
         ("run algo=[1]", 2, "algo=[1]: must be the name of one algo; choices: aefa, "),
         ("run algo=[aelr,aer]", 2, "algo=[aelr,aer]: must be the name of one algo; choices: "),

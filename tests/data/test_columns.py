@@ -88,7 +88,8 @@ def test_what_remains_is_the_table_without_the_columns(
     named = ending in (".csv", ".parquet")
     assert data.names == (("a", "c", "d") if named else ())
     assert data.dropped == (((1, "b"), (4, "e")) if named else ((1, ""), (4, "")))
-    assert data.label(2) == ("'d'" if named else "number 4")
+    numbered = f"index {4 - zero_based}" if ending == ".libsvm" else "number 4"
+    assert data.label(2) == ("'d'" if named else numbered)
     left = tmp_path / "left"
     left.mkdir()
     if not named:  # the same content as if the columns had never been there
@@ -115,21 +116,20 @@ def test_columns_that_are_left_out_may_hold_anything(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ending", "drop"),
-    [(".csv", 1), (".csv", "Unnamed: 0"), (".csv.gz", 1), (".parquet", 6), (".parquet", "__index_level_0__")],
+    [(".csv", 1), (".csv", "Unnamed: 0"), (".csv.gz", 1)],
 )
 def test_an_index_that_was_saved_too_can_be_left_out(tmp_path: Path, ending: str, drop: str | int) -> None:
     path, table = tmp_path / f"table{ending}", frame().set_index(np.array([7, *range(N - 1)]))
-    table.to_parquet(path) if ending == ".parquet" else table.to_csv(path)
+    table.to_csv(path)
     data = read(path, [drop])
     assert np.array_equal(values(data), X)
     assert (list(data.names), data.target) == (NAMES, "y")
-    word = 1 if "csv" in ending else "__index_level_0__"
-    with pytest.raises(DataError, match=rf"table.*: column .* (has no name|is an index).*dataset.drop=\[{word}\]"):
+    with pytest.raises(DataError, match=r"table.*: column .* has no name.*dataset.drop=\[1\]"):
         read(path, [])
     run = computed(path, tmp_path / "run", **{"dataset.drop": [drop]})
     new = path.with_name(f"new{ending}")
     for written in (table, frame()):  # with the index and without
-        written.to_parquet(new) if ending == ".parquet" else written.to_csv(new, index=written is table)
+        written.to_csv(new, index=written is table)
         assert np.isfinite(predict(run, new).values).all()
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_left_out_is_one_line(tmp_path: Path, ending: str, drop: 
 
 def test_wrong_values_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, ".csv")
-    for word in ("id", "[1.5]", "[null]", "7"):
+    for word in ("id", "[[1]]", "7"):
         assert main(["run", "dataset=file", f"dataset.path={path}", f"dataset.drop={word}", "--dry-run"]) == 2
         assert "must be a list of names, or of numbers from 1, such as [id,date]" in capsys.readouterr().err
 
@@ -223,12 +223,17 @@ def test_a_run_without_columns_is_that_of_the_smaller_table_and_predicts_both(
         write(tmp_path, ending, np.where(np.arange(D) == 1, np.nan, X))
     whole = computed(path, tmp_path / "run", **{"dataset.drop": ["b" if ending == ".csv" else 2]})
     smaller = computed(less, tmp_path / "run-less")
-    for name in ("curves.csv", "model.npz"):
-        assert (whole / name).read_bytes() == (smaller / name).read_bytes()
+    assert (whole / "curves.csv").read_bytes() == (smaller / "curves.csv").read_bytes()
+    with np.load(whole / "model.npz") as left, np.load(smaller / "model.npz") as right:
+        indices = {"indices", "left_out"} if ending == ".libsvm" else set()
+        assert set(left) - indices == set(right) - indices
+        assert all(np.array_equal(left[name], right[name]) for name in set(left) - indices)
     assert "dropped" not in json.loads((smaller / "manifest.json").read_text())
     capsys.readouterr()
     predictions = []
-    for folder, table in ((whole, path), (whole, less), (smaller, less)):
+    for folder, table in ((smaller, less), (whole, path), (whole, less)):
+        if folder == whole and ending == ".libsvm":  # columns are matched by index, and zeros are left out
+            write(tmp_path / "less", ending, np.where(np.arange(D) == 1, 0, X))
         assert main(["predict", str(folder), str(table)]) == 0
         predictions.append(capsys.readouterr().out)
     assert predictions[0] == predictions[1] == predictions[2]
@@ -259,7 +264,7 @@ def test_columns_that_look_like_identifiers_are_noticed_once(
     }
     frame(**more).to_csv(tmp_path / "table.csv", index=False)
     line = "attributes 'row', 'shuffled', 'gappy', 'patientID', 'my key' look like identifiers of the rows: "
-    line += "dataset.drop=[row,shuffled,gappy,patientID,10] leaves them out"
+    line += "\"dataset.drop=[row,shuffled,gappy,patientID,'my key']\" leaves them out"
     words = ["dataset=file", f"dataset.path={tmp_path / 'table.csv'}"]
     assert main(["run", *words, "algo=ridge", "--dry-run"]) == 0
     assert "look like" in capsys.readouterr().out

@@ -319,7 +319,7 @@ def test_line_numbers_count_all_blocks(tmp_path: Path, converting: Path) -> None
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, np.inf], "y": 2.0}), ["data row 9", "'b'", "inf"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, None], "y": 2.0}), ["data row 9", "'b'", "empty"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": 1.0, "y": [*[1.0] * 8, None]}), ["data row 9", "'y'", "empty or NaN"]),
-        (pd.DataFrame({"a": [1.0, 2.0], "b": 1.0, "y": 2.0}, index=[3, 9]), ["__index_level_0__", "index=False"]),
+        (pd.DataFrame({"a": [1.0, 2.0], "__index_level_0__": 1.0, "y": 2.0}), ["__index_level_0__", "index=False"]),
     ],
 )
 def test_a_bad_parquet_file_gives_a_one_line_message(

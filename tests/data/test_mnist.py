@@ -185,3 +185,15 @@ def test_loading_data_imports_no_torch(root: str) -> None:
         "sys.exit(any(name.split('.')[0] in ('torch', 'torchvision') for name in sys.modules))"
     )
     subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True, timeout=120)
+
+
+def test_a_root_without_files_is_noticed_where_the_cache_has_them(
+    root: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parse(root, [3, 5]).load(CHECKSUMS)
+    parse(root, [3, 5]).load(CHECKSUMS)
+    assert capsys.readouterr().err == ""
+    parse("/nowhere", [3, 5]).load(CHECKSUMS)
+    said = capsys.readouterr().err
+    assert "dataset.root=/nowhere holds no MNIST/raw: the arrays that were prepared before are used" in said
+    assert str(tmp_path / "cache") in said

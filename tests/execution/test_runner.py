@@ -172,18 +172,19 @@ def test_workers_of_a_launcher_end_with_it_before_they_get_a_task():
         pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
         (2, signal.SIGINT),
         pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
+        (2, signal.SIGHUP),
     ],
 )
 def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
     folder, log = tmp_path / "run", tmp_path / "log"
     process = start(folder, log, repetitions=4, n_jobs=n_jobs, behaviour={3: "hang"})
     wait_until(lambda: computed(log)[0][3] and read_status(folder).finished == 3)
-    if request_to_end == signal.SIGINT:
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
-    else:
+    if request_to_end == signal.SIGTERM:
         process.terminate()
+    else:
+        os.killpg(process.pid, request_to_end)  # as a terminal sends it
     _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
+    assert process.returncode == (129 if request_to_end == signal.SIGHUP else 130)
     assert errors == ""
     wait_until(lambda: not any(map(alive, computed(log)[1])))
     assert reference.startswith(curves(folder))

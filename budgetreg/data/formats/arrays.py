@@ -14,7 +14,7 @@ import numpy as np
 from budgetreg.data.formats import chunks
 from budgetreg.data.formats.chunks import IN_MEMORY
 from budgetreg.errors import DataError, nearest
-from budgetreg.files.arrays import DAMAGE, Header, members, read_array, read_header
+from budgetreg.files.arrays import DAMAGE, Header, HoldsObjects, members, read_array, read_header
 
 
 def open_arrays(path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()) -> chunks.ChunkedTable:
@@ -76,7 +76,13 @@ def open_arrays(path: Path, target: str | None, missing: bool = False, drop: Seq
 def _described(folder: Path | zipfile.Path, name: str, sizes: Mapping[str, int]) -> Header:
     """Return the header of an array, which must fit to its size."""
     with (folder / f"{name}.npy").open("rb") as file:
-        return read_header(file, sizes[name])
+        try:
+            return read_header(file, sizes[name])
+        except HoldsObjects as error:
+            raise DataError(
+                f"{str(folder).rstrip('/')}: {name} holds Python objects: save it as {name}.astype(float), or text as "
+                f"{name}.astype(str)"
+            ) from error
 
 
 def _stored(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -49,6 +49,7 @@ MOST_RATIO = 500
 """Ratio that compressed tables of numbers do not reach."""
 
 _LONGEST_REASON = 200  # characters of a library's message in a message
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 
 
@@ -100,6 +101,8 @@ class ChunkedTable:
     dropped : mapping of int to str
         The columns that are left out: names, empty if they have none, by position among all columns but the target,
         ascending; in LIBSVM files, by index.
+    first : int
+        In LIBSVM files, the index of the first attribute, which is 0 also if any row has that index.
     """
 
     path: Path
@@ -114,6 +117,7 @@ class ChunkedTable:
     missing: bool = False
     d: int = 0
     dropped: Mapping[int, str] = field(default_factory=dict)
+    first: int = 1
 
 
 @contextmanager
@@ -278,9 +282,28 @@ def is_number(field: str) -> bool:
     return _NUMBER.fullmatch(field.strip(string.whitespace)) is not None
 
 
-def has_decimal_comma(field: str) -> bool:
-    """Return whether text is a number with a decimal comma, such as ``1,5`` or ``1.234,5``."""
-    return field.count(",") == 1 and is_number(field.replace(".", "").replace(",", "."))
+def comma_fault(field: str) -> str:
+    """Return what is wrong with a number that has commas, and what to write instead; empty if that is not its fault.
+
+    Examples
+    --------
+    >>> comma_fault("5,400.0")
+    'has commas between thousands: write 5400.0'
+    >>> comma_fault("1,234")
+    'has a comma: if it separates thousands, write 1234; if decimals, write 1.234'
+    """
+    text = field.strip()
+    thousands = _THOUSANDS.fullmatch(text) is not None
+    if thousands and (text.count(",") > 1 or "." in text):
+        return f"has commas between thousands: write {text.replace(',', '')}"
+    if thousands and not text.lstrip("+-").startswith("0"):
+        return (
+            f"has a comma: if it separates thousands, write {text.replace(',', '')}; if decimals, write "
+            f"{text.replace(',', '.')}"
+        )
+    if text.count(",") == 1 and is_number(text.replace(".", "").replace(",", ".")):
+        return f"has a decimal comma: write numbers with a point, such as {text.replace('.', '').replace(',', '.')}"
+    return ""
 
 
 def one_line(error: Exception) -> str:

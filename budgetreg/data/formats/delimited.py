@@ -6,6 +6,7 @@ Messages count data rows from 1, without the header and blank lines. They count 
 import codecs
 import csv
 import io
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -21,6 +22,9 @@ from budgetreg.errors import DataError, quoted
 _MOST_BLANK = 1_000_000  # lines in a row
 _MOST_READ = 1 << 30  # bytes of text to read at once
 _MOST_FIELD = 128  # of them for each field
+_FEW, _ALIKE = 4, 0.25  # fewer numbers rise by accident; how much the growth of alike steps differs from the median
+_LOOKED_AT = 100  # rows in which a word of the first row is looked for
+_VALUE = re.compile(r"[+-]?\.?\d.*|[?.-]|#?n/?a|null|none", re.IGNORECASE)  # words that are no names
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ENCODING = "utf-8-sig"  # UTF-8, with or without the byte-order mark that spreadsheets write
 
@@ -132,9 +136,7 @@ def _fault(text: str) -> str:
     """Return what is wrong with a cell that is not empty and not a finite number."""
     if chunks.is_number(text):
         return f"{quoted(text)} is not a finite number"
-    if chunks.has_decimal_comma(text):
-        return f"{quoted(text)} has a decimal comma: write numbers with a point"
-    return f"{quoted(text)} is not a number{chunks.ONE_HOT}"
+    return f"{quoted(text)} {chunks.comma_fault(text) or f'is not a number{chunks.ONE_HOT}'}"
 
 
 def _place(path: Path, separator: str, row: int) -> str:
@@ -215,6 +217,35 @@ def _header(path: Path, separator: str) -> list[str]:
     header = [field.strip() for _, record in islice(records(path, separator), 1) for field in record]
     if not header:
         raise DataError(f"{path} is empty")
-    if all(chunks.is_number(field) for field in header):
-        raise DataError(f"{path} has no header: its first row has only numbers; write the names of the columns there")
+    refuse_row_of_data(path, separator, header)
     return header
+
+
+def refuse_row_of_data(path: Path, separator: str, header: list[str]) -> None:
+    """Refuse a header that is a row of data: the row would be lost.
+
+    Names may be numbers, such as years, wavelengths or numbers of pixels. Those only rise, or only fall, and are whole
+    or follow each other in steps that are alike.
+
+    Raises
+    ------
+    DataError
+    """
+    numbers = [float(field) for field in header if chunks.is_number(field)]
+    if len(numbers) == len(header):
+        raise DataError(f"{path} has no header: its first row has only numbers; write the names of the columns there")
+    if 2 * len(numbers) <= len(header):
+        return
+    steps = np.diff(numbers)
+    ordered = bool((steps > 0).all() or (steps < 0).all())
+    if ordered and not all(number.is_integer() for number in numbers):
+        growth = steps[1:] / steps[:-1]
+        ordered = len(numbers) >= _FEW and bool(np.abs(growth / np.median(growth) - 1).max() < _ALIKE)
+    words = {at: field for at, field in enumerate(header) if field and not chunks.is_number(field)}
+    rows = [row for _, row in islice(records(path, separator), 1, _LOOKED_AT)]
+    known = any(row[at].strip() == word for row in rows for at, word in words.items() if at < len(row))
+    if not ordered or known or any(_VALUE.fullmatch(word) for word in words.values()):
+        raise DataError(
+            f"{path}: its first row looks like data, as {len(numbers)} of {len(header)} fields are numbers: write the "
+            "names of the columns above it; if these are the names, put a letter before the numbers"
+        )

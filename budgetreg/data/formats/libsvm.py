@@ -1,6 +1,7 @@
 """LIBSVM (SVMlight) files: a line ``target index:value index:value ...`` for each example; other values are 0.
 
-The table stays sparse. Indices begin at 1, or at 0 if any index is 0.
+The table stays sparse. Indices begin at 1, or at 0 if any index is 0. How many columns such a file has is an accident
+of its rows. A table for ``predict`` is therefore read with the indices of the one that was learned from.
 """
 
 import io
@@ -17,7 +18,13 @@ _BLOCK = 1 << 24  # bytes of text read at a time
 _MOST = 10**8  # attributes; each needs some numbers in memory
 
 
-def open_libsvm(path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()) -> chunks.ChunkedTable:
+def open_libsvm(
+    path: Path,
+    target: str | None,
+    missing: bool = False,
+    drop: Sequence[str] = (),
+    indices: tuple[int, int] | None = None,
+) -> chunks.ChunkedTable:
     """Open a LIBSVM file; its lines are read on demand.
 
     Parameters
@@ -30,6 +37,8 @@ def open_libsvm(path: Path, target: str | None, missing: bool = False, drop: Seq
         Must be False, as this format cannot express missing values.
     drop : sequence of str
         Columns that are left out, by their indices in the file.
+    indices : (int, int), optional
+        The first and the last index of a column, if they are known; others are refused when rows are read.
 
     Raises
     ------
@@ -47,25 +56,40 @@ def open_libsvm(path: Path, target: str | None, missing: bool = False, drop: Seq
             raise DataError(f"{path}: dataset.drop: {quoted(word)} is not an index, by which LIBSVM files name columns")
     dropped = sorted(set(map(int, drop)))
     # An entry takes 12 bytes, and about half of that as text.
-    size, rows = 2 * chunks.size_of_text(path), _chunks(path, target is None, np.array(dropped, dtype=np.int64))
+    size = 2 * chunks.size_of_text(path)
+    rows = _chunks(path, target is None, np.array(dropped, dtype=np.int64), indices)
     name = "target" if target is None else target
-    return chunks.ChunkedTable(path, name, size, rows, dropped=dict.fromkeys(dropped, ""))
+    first = 0 if indices and indices[0] == 0 and 0 not in dropped else 1
+    return chunks.ChunkedTable(path, name, size, rows, dropped=dict.fromkeys(dropped, ""), first=first)
 
 
-def _chunks(path: Path, targets: bool, dropped: np.ndarray) -> chunks.Chunks:
+def first_index(path: Path) -> int:
+    """Return 0 if a row of a LIBSVM file has the index 0, else 1.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged.
+    """
+    rows = _chunks(path, False, np.empty(0, dtype=np.int64), None)
+    return min((int(X.indices.min(initial=1)) for X, _ in rows), default=1)
+
+
+def _chunks(path: Path, targets: bool, dropped: np.ndarray, known: tuple[int, int] | None) -> chunks.Chunks:
     import pandas as pd  # here, because these are slow to import and other kinds of data do without
     from sklearn.datasets import load_svmlight_file
 
-    lines, lowest, width = 0, 1, 0
+    lines, lowest, width = 0, *((1, 0) if known is None else (known[0], known[1] + 1))
     with chunks.damage_reported(path, UnicodeDecodeError), chunks.unpacked(path) as file:
         for block in _whole_lines(file):
             try:
-                X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
+                X, y = load_svmlight_file(io.BytesIO(block), n_features=width if known else None, zero_based=True)
             except (ValueError, OverflowError) as error:
-                raise DataError(f"{path}: {_first_fault(block, lines) or error}") from error
+                raise DataError(f"{path}: {_first_fault(block, lines, known) or error}") from error
             finite = np.isfinite(X.data).all() and np.isfinite(y).all()
+            inside = X.shape[1] <= _MOST if known is None else X.indices.min(initial=lowest) >= lowest
             # The library reads numbers as Python does, which allows 1_0.
-            fault = None if finite and X.shape[1] <= _MOST and b"_" not in block else _first_fault(block, lines)
+            fault = None if finite and inside and b"_" not in block else _first_fault(block, lines, known)
             if fault:
                 raise DataError(f"{path}: {fault}")
             if dropped.size:
@@ -104,16 +128,16 @@ def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _first_fault(block: bytes, lines: int) -> str | None:
+def _first_fault(block: bytes, lines: int, known: tuple[int, int] | None) -> str | None:
     """Return what is wrong with the first bad line of a block, which begins after a number of lines."""
     for number, line in enumerate(block.split(b"\n"), start=lines + 1):
-        fault = _fault([field.decode(errors="replace") for field in line.split(b"#")[0].split()])
+        fault = _fault([field.decode(errors="replace") for field in line.split(b"#")[0].split()], known)
         if fault is not None:
             return f"line {number}: {fault}"
     return None
 
 
-def _fault(fields: list[str]) -> str | None:
+def _fault(fields: list[str], known: tuple[int, int] | None) -> str | None:
     last = -1
     for position, field in enumerate(fields):
         index, colon, value = field.partition(":")
@@ -127,6 +151,9 @@ def _fault(fields: list[str]) -> str | None:
             return f"index {quoted(index)} is too large: the largest possible is {_MOST}"
         elif int(index) <= last:
             return f"index {index} follows {last}: indices must increase"
+        elif known is not None and not known[0] <= int(index) <= known[1]:
+            why = ": write this file with indices from 1, too" if int(index) == 0 else ""
+            return f"index {index} is not among {known[0]} to {known[1]}, the indices that were learned from{why}"
         else:
             last = int(index)
         if not chunks.is_number(value) or not np.isfinite(float(value)):

@@ -1,8 +1,9 @@
 """Parquet files, which pyarrow reads; no other format needs it.
 
-Messages count rows from 1.
+An index of pandas is no attribute: `pandas.read_parquet` gives it back as an index. Messages count rows from 1.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ def open_parquet(
     path : Path
         The file; attributes are numbers or booleans.
     target : str or None
-        Column of the target; None: the last one with a name, which is not an index of pandas; `NO_TARGET`: none.
+        Column of the target, or index; None: the last column with a name; `NO_TARGET`: none.
     missing : bool
         Whether attributes may be missing: null or NaN.
     drop : sequence of str
@@ -36,25 +37,21 @@ def open_parquet(
     DataError
         If the file is no such table, columns cannot be left out, or pyarrow is not installed.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise DataError(f"{path}: Parquet files need pyarrow: pip install '.[parquet]' in a clone") from error
-    try:
-        file = pq.ParquetFile(path)
-        names, n = file.schema_arrow.names, file.metadata.num_rows
-    except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"{path} is not a Parquet file: {chunks.one_line(error)}") from error
+    file, index = opened(path)
+    import pyarrow as pa
+
+    names, n = file.schema_arrow.names, file.metadata.num_rows
+    index = [name for name in index if name != target]
+    columns = [name for name in names if name not in index]
     if target is None:
-        target = next((name for name in reversed(names) if name and not name.startswith(_INDEX)), None)
-    target_name = chunks.target_of(names, target, path)
+        target = next((name for name in reversed(columns) if name and not name.startswith(_INDEX)), None)
+    target_name = chunks.target_of(columns, target, path)
     kinds = dict(zip(chunks.renamed(names), file.schema_arrow.types, strict=True))
     target_kind = kinds.pop(target_name, None)
     if target_kind is not None and pa.types.is_nested(target_kind):
         raise DataError(f"{path}: target {quoted(target_name)} holds {target_kind}; numbers or text are needed")
     others = list(kinds)
-    dropped = chunks.dropped(drop, others, len(others), target_name, path)
+    dropped = chunks.dropped([*drop, *index], others, len(others), target_name, path)
     for name in dropped.values():
         del kinds[name]
     is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
@@ -68,9 +65,44 @@ def open_parquet(
         n * len(kinds) * stored.itemsize,
         _chunks(path, file, others, list(kinds), target_name, stored, missing),
     )
+    left_out = [name for name in index if name not in drop]
+    note = f"{path.name}: {chunks.shown(list(map(quoted, left_out)))}, an index of pandas, is no attribute"
     return chunks.ChunkedTable(
-        path, target_name, size, rows, names=list(kinds), missing=missing, d=len(kinds) + len(dropped), dropped=dropped
+        path,
+        target_name,
+        size,
+        rows,
+        names=list(kinds),
+        notes=(f"{note}; reset_index() before saving makes it one",) if left_out else (),
+        missing=missing,
+        d=len(kinds) + len(dropped),
+        dropped=dropped,
     )
+
+
+def opened(path: Path) -> tuple[Any, list[str]]:
+    """Return a Parquet file, whose schema alone was read, and its columns that are an index of pandas.
+
+    Raises
+    ------
+    DataError
+        If it is no such file, or pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise DataError(f"{path}: Parquet files need pyarrow: pip install '.[parquet]' in a clone") from error
+    try:
+        file = pq.ParquetFile(path)
+        schema = file.schema_arrow
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"{path} is not a Parquet file: {chunks.one_line(error)}") from error
+    try:
+        index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        return file, [name for name in schema.names if isinstance(index, list) and name in index]
+    except (KeyError, TypeError, ValueError):  # what other programs wrote, or damaged
+        return file, []
 
 
 def _chunks(
