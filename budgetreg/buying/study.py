@@ -1,6 +1,7 @@
 """A study: one file that records what was bought of each example, and recommends what to buy next."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +13,7 @@ from budgetreg.buying.bill import StudyBill, bill_of
 from budgetreg.buying.error import ErrorEstimate, Interval
 from budgetreg.buying.estimates import Estimates, estimates_of, forecast_of, keep, kept
 from budgetreg.buying.examples import ID, add, examples_of
-from budgetreg.buying.export import model_file, table_csv
+from budgetreg.buying.export import is_exported, model_file, table_csv
 from budgetreg.buying.fitting import check_learner, estimator_of, fitted, joint_of
 from budgetreg.buying.given import examples_sheet, with_column, with_targets
 from budgetreg.buying.joint import JointModel
@@ -25,7 +26,7 @@ from budgetreg.buying.state import State, state_of, targets_of
 from budgetreg.buying.store import StudyFile
 from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
-from budgetreg.files.writing import write_atomically
+from budgetreg.files.writing import refuse_foreign, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,6 +139,11 @@ class Study:
         creation.create(at_home(path), rows, buyable, seed, algo)
         return cls(path)
 
+    @property
+    def files(self) -> list[str]:
+        """The file, and those that SQLite may keep beside it: nothing else is written there."""
+        return [os.path.realpath(self.path) + ending for ending in ("", "-wal", "-shm", "-journal")]
+
     def __enter__(self) -> Self:
         """Return the study, which is closed at the end of the block."""
         return self
@@ -220,15 +226,23 @@ class Study:
         return _frame(self.place_order(spend, per_example, seed=seed, order=order))
 
     def place_order(
-        self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
+        self,
+        spend: float,
+        per_example: int | None = None,
+        *,
+        seed: int | None = None,
+        order: int | None = None,
+        check: Callable[[ordering.Order], None] = lambda order: None,
     ) -> ordering.Order:
-        """Record the next order, and return it with the reason for it; see `ask`."""
+        """Record the next order, and return it with the reason for it; see `ask`. Nothing is recorded if check raises."""
         if not 0 <= spend < float("inf"):
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         if per_example is not None and per_example < 1:
             raise ConfigError(f"per_example={per_example}: must be a whole number of at least 1")
         with self._store.writing():
-            return ordering.ask(self._store, float(spend), per_example, seed, order)
+            placed = ordering.ask(self._store, float(spend), per_example, seed, order)
+            check(placed)
+        return placed
 
     def order(self, number: int) -> "pd.DataFrame":
         """Return an order as it was asked for.
@@ -425,7 +439,8 @@ class Study:
         Raises
         ------
         ConfigError
-            If the name has another ending.
+            If the name has another ending, or a file is there: only the same table, and a model that this method wrote,
+            are replaced.
         UserError
             If the file cannot be written.
         """
@@ -433,11 +448,14 @@ class Study:
         with self._store.reading():
             state, targets = state_of(self._store), targets_of(self._store)
         if path.suffix.lower() == ".csv":
-            write_atomically(path, table_csv(state, targets))
+            content = table_csv(state, targets)
+            refuse_foreign(path, content.__eq__, self.files)
         elif path.suffix.lower() == ".npz":
-            write_atomically(path, model_file(fitted(state), state))
+            refuse_foreign(path, is_exported, self.files)
+            content = model_file(fitted(state), state)
         else:
             raise ConfigError(f"out={path}: must end in .csv, for a table, or in .npz, for a model")
+        write_atomically(path, content)
 
     def bill(self) -> StudyBill:
         """Return the bill: what was paid for each attribute and order, and what is pending."""

@@ -25,7 +25,11 @@ _T = TypeVar("_T")
 
 
 def model_npz(
-    models: Mapping[int, Mapping[str, Any]], names: Sequence[str], target: str, labels: Sequence[str] = ()
+    models: Mapping[int, Mapping[str, Any]],
+    names: Sequence[str],
+    target: str,
+    labels: Sequence[str] = (),
+    comment: bytes = b"",
 ) -> bytes:
     """Return the content of the file, with equal bytes for equal models.
 
@@ -39,6 +43,8 @@ def model_npz(
         Name of the target; empty if it has none.
     labels : sequence of str
         The two labels that are predicted, -1 and +1 in this order; empty for other targets.
+    comment : bytes
+        What the file ends in: a mark of the command that wrote it.
     """
     numbers = sorted(models)
     learned = [unpacked(models[number]) for number in numbers]
@@ -50,6 +56,7 @@ def model_npz(
     arrays |= {name: np.array(words) for name, words in texts.items() if words}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
+        archive.comment = comment
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
