@@ -13,7 +13,6 @@ from budgetreg.protocol.outcome import packed
 from budgetreg.results.models import model_npz
 from budgetreg.results.tables import as_csv
 
-
 _MARK = b"budgetreg study export"
 
 

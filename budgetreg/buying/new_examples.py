@@ -45,7 +45,7 @@ def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path
             f"{sheet.source}: line 1: it has none of the attributes {shown(list(state.attributes))}; columns: "
             f"{shown(list(sheet.names))}"
         )
-    id = next((name for name in (state.facts["id"], ID) if name in sheet.columns), "")
+    id = next((name for name in (state.facts["id"], ID) if name in sheet.columns and name not in known), "")
     columns = [*known, *([id] if id else [])]
     kept = Sheet(sheet.source, tuple(columns), {name: sheet.columns[name] for name in columns}, sheet.place)
     if not id and not isinstance(examples, str | Path) and not _counts_rows(examples):
