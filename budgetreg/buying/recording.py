@@ -154,10 +154,10 @@ class _Costs:
         ordered = self._ordered.get((result.order or order, *cell))
         costs = (*self._prices[result.attribute], *([0.0] if unpaid else [])) if ordered is None else (ordered,)
         if not any(isclose(result.cost, cost) for cost in costs):
+            setter = "price list" if ordered is None else "order"
             raise DataError(
                 f"{sheet.where(result.row, 'cost')}: {_named(sheet, result)} costs {costs[0]:.15g}, not "
-                f"{result.cost:.15g}: {'the order' if ordered is not None else 'the price list'} sets what is charged: write that, or "
-                "leave the cost empty"
+                f"{result.cost:.15g}: the {setter} sets what is charged: write that, or leave the cost empty"
             )
 
 

@@ -239,7 +239,7 @@ class Study:
         order: int | None = None,
         check: Callable[[ordering.Order], None] = lambda order: None,
     ) -> ordering.Order:
-        """Record the next order, and return it with the reason for it, see `ask`; nothing is recorded if `check` raises."""
+        """Record the next order, and return it with the reason for it, see `ask`; nothing happens if `check` raises."""
         if not 0 <= spend < float("inf"):
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         per_example, order = _whole("per_example", per_example, 1), _whole("order", order, 1)
@@ -411,8 +411,9 @@ class Study:
         -------
         DataFrame
             The name of the example, in a column as for `predict`, `attribute`, `cost`, and the standard deviation of
-            the target around the prediction before (`std_before`) and after (`std_after`) the measurement. Of attributes that are bought together, the
-            first has the cost and the gain. Examples for which nothing helps have no rows.
+            the target around the prediction before (`std_before`) and after (`std_after`) the measurement. Of
+            attributes that are bought together, the first has the cost and the gain. Examples for which nothing helps
+            have no rows.
         """
         if not spend >= 0:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
