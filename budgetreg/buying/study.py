@@ -134,7 +134,8 @@ class Study:
         listed: creation.Costs = at_home(costs) if isinstance(costs, str | Path) else costs
         if isinstance(listed, Mapping):
             listed = by_name("costs", listed)
-        names, groups = names_of("attributes", attributes), by_name("groups", groups or {})
+        names = names_of("attributes", attributes)
+        groups = {name: text_of(group) for name, group in by_name("groups", groups or {}).items()}
         refuse_other_roles(rows, {"attributes": names, "costs": listed if isinstance(listed, Mapping) else ()})
         others = list(dict.fromkeys([rows.id, target, *drop]))
         check_learner(algo)
