@@ -18,6 +18,8 @@ The trials are random, but the same for the same seed:
   report in one line, in time, that no scheduler answers, and finish the run later.
 - study: kill a command of a study at a random moment before its end. The same command must then leave the study and
   all files as an undisturbed one.
+- input: give a study odd names, result lines with another order or cost, and files that are there as output. Names come
+  out as they went in, wrong lines are refused, and files stay as they are.
 - model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
   reads it must report that in one line, or give the right result.
 
@@ -54,6 +56,7 @@ import stress_damage  # noqa: E402
 import stress_disks  # noqa: E402
 import stress_environment  # noqa: E402
 import stress_files  # noqa: E402
+import stress_inputs  # noqa: E402
 import stress_kills  # noqa: E402
 import stress_lines  # noqa: E402
 import stress_models  # noqa: E402
@@ -80,6 +83,7 @@ WHOLE = {
     "cluster": 40,
     "model": 81,
     "study": 150,
+    "input": 40,
 }
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
@@ -93,6 +97,7 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "cluster": (stress_cluster.prepared, stress_cluster.tried),
     "model": (stress_models.prepared, stress_models.tried),
     "study": (stress_study.prepared, stress_study.tried),
+    "input": (stress_inputs.prepared, stress_inputs.tried),
 }
 
 
@@ -157,7 +162,19 @@ def machine() -> str:
 def main() -> int:
     """Run the trials, print their results, and write those of a full run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies")
+    options = (
+        "kills",
+        "flips",
+        "disks",
+        "lines",
+        "tables",
+        "files",
+        "environments",
+        "clusters",
+        "models",
+        "studies",
+        "inputs",
+    )
     for kind, option in zip(WHOLE, options, strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")
