@@ -11,7 +11,7 @@ because the clinic is simulated.
 Run it with ``python examples/buy_measurements.py FOLDER``; the folder is `clinic` if none is given.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -86,4 +86,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "clinic"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "folder", type=Path, nargs="?", default="clinic", help="where its files are written (%(default)s)"
+    )
+    main(parser.parse_args().folder)

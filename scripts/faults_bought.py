@@ -13,6 +13,9 @@ FIT = "tests/cli/test_fit.py"
 FIXED_SUBSET = "tests/learners/test_fixed_subset.py"
 GROUPS = "tests/protocol/test_groups.py"
 MISSING_RUNS = "tests/protocol/test_missing.py"
+NAMES = "tests/buying/test_names.py"
+OUT = "tests/cli/test_out.py"
+RESULTS = "tests/buying/test_results.py"
 SCALE = "tests/protocol/test_scale.py"
 TAILS = "tests/learners/test_tails.py"
 WEIGHTS = "tests/sampling/test_importance_weights.py"
@@ -33,6 +36,8 @@ PURCHASE = "sampling.cells:_Purchase.__init__"
 CHOSEN = "sampling.cells:_Purchase.cells"
 COLLECT = "revealed.collection:collect"
 ROUNDS = "revealed.purchases:_Buyer.rounds"
+FOREIGN = "files.writing:refuse_foreign"
+COSTS = "buying.recording:_Costs.check"
 
 MUTANTS = (
     # Columns whose values are all equal
@@ -530,5 +535,103 @@ MUTANTS = (
         rewrite("np.lexsort((attribute, place[example]))", "np.lexsort((attribute, example))"),
         "the preferred examples are not the first of an order",
         (CELLS,),
+    # A study: names, orders, the bill, and files that it writes
+    Mutant(
+        "a free value that is replaced is charged",
+        "buying.recording:record",
+        rewrite("not cell.free", "True"),
+        "the bill grows with each correction of what was known beforehand",
+        (RESULTS,),
+    ),
+    Mutant(
+        "a repeated order compares the money alone",
+        "buying.ordering:_repeated",
+        rewrite("tuple(recorded) != asked", "recorded[0] != asked[0]"),
+        "an order with other limits passes for the one that was asked for",
+        (RESULTS,),
+    ),
+    Mutant(
+        "an order may cost a little more than the limit",
+        "buying.ordering:_admitted",
+        rewrite("float(total) > spend", "float(total) > spend * (1 + 1e-9)"),
+        "rounding decides whether the limit holds",
+        (RESULTS,),
+    ),
+    Mutant(
+        "a group that is partly delivered is pending, too",
+        "buying.bill:bill_of",
+        rewrite("state.by_unit(state.on_order) & ~state.charged", "state.by_unit(state.on_order)"),
+        "the price of a panel is on the bill twice",
+        (RESULTS,),
+    ),
+    Mutant(
+        "orders below 1 are nobody's",
+        "buying.order_files:_order",
+        rewrite("number is None or number not in range(1, orders + 1)", "number is not None and number > orders"),
+        "a mistyped order is ignored",
+        (RESULTS,),
+    ),
+    Mutant(
+        "an order contains every value",
+        COSTS,
+        rewrite("(result.order, *cell) not in self._ordered", "False"),
+        "results of another study's order are taken for those of this one",
+        (RESULTS,),
+    ),
+    Mutant(
+        "the cost in a result is ignored",
+        COSTS,
+        rewrite("any(isclose(result.cost, cost) for cost in costs)", "True"),
+        "the bill differs from what the laboratory has charged, and nobody is told",
+        (RESULTS,),
+    ),
+    Mutant(
+        "NA names nothing",
+        "buying.sheets:text_of",
+        around(lambda text_of, cell: "" if str(cell).strip().lower() in ("na", "none", "nan") else text_of(cell)),
+        "sodium is ordered, and its results are refused",
+        (NAMES,),
+    ),
+    Mutant(
+        "the only label may be missing",
+        "buying.examples:_refuse_missing_label",
+        around(lambda refuse, *args: None),
+        "a target of two labels, one of which is None, has only one",
+        (NAMES,),
+    ),
+    Mutant(
+        "the column of names is called as in the table",
+        "buying.study:_id_beside",
+        around(lambda beside, state, columns: state.facts["id"]),
+        "predictions take the place of the names of the examples",
+        (NAMES,),
+    ),
+    Mutant(
+        "any file is replaced",
+        FOREIGN,
+        rewrite("there and (not is_ours(content_of_regular(Path(target))))", "False"),
+        "an order that the laboratory has filled in is lost",
+        (OUT,),
+    ),
+    Mutant(
+        "inputs are replaced",
+        FOREIGN,
+        rewrite("map(os.path.realpath, inputs)", "()"),
+        "the table that was read is lost",
+        (OUT,),
+    ),
+    Mutant(
+        "an order is recorded before its file is looked at",
+        "buying.study:Study.place_order",
+        rewrite("check(placed)", "None"),
+        "values are on order that nobody has seen",
+        (OUT,),
+    ),
+    Mutant(
+        "figures replace any file",
+        "figures.canvas:_is_ours",
+        around(lambda is_ours, pdf: True),
+        "somebody's picture beside a study is lost",
+        ("tests/figures/test_canvas.py",),
     ),
 )

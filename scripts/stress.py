@@ -22,6 +22,8 @@ The trials are random, but the same for the same seed:
   The numbers and the bill must be those of the array with NaN there, or the input must be refused in one line.
 - name: name files, attributes, units and studies with formulas, letters of any script, control characters or bytes.
   Runs, figures and reports must show them, without a warning.
+- input: give a study odd names, result lines with another order or cost, and files that are there as output. Names come
+  out as they went in, wrong lines are refused, and files stay as they are.
 - model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
   reads it must report that in one line, or give the right result.
 
@@ -59,6 +61,7 @@ import stress_disks  # noqa: E402
 import stress_environment  # noqa: E402
 import stress_estimators  # noqa: E402
 import stress_files  # noqa: E402
+import stress_inputs  # noqa: E402
 import stress_kills  # noqa: E402
 import stress_lines  # noqa: E402
 import stress_models  # noqa: E402
@@ -88,6 +91,7 @@ WHOLE = {
     "study": 150,
     "estimator": 156,
     "name": 30,
+    "input": 40,
 }
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
@@ -103,6 +107,7 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "study": (stress_study.prepared, stress_study.tried),
     "estimator": (stress_estimators.prepared, stress_estimators.tried),
     "name": (stress_names.prepared, stress_names.tried),
+    "input": (stress_inputs.prepared, stress_inputs.tried),
 }
 
 
@@ -169,7 +174,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options = (
         *("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies"),
-        *("estimators", "names"),
+        *("estimators", "names", "inputs"),
     )
     for kind, option in zip(WHOLE, options, strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")

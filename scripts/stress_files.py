@@ -112,8 +112,10 @@ def _output(result: TrialResult, folder: Path, rng: np.random.Generator) -> None
         result.note("wrong", f"replaced: {seen}")
     if kind in ("pipe", "device", "folder", "circle") and name == "special" and answer.code != 2:
         result.note("wrong", f"written: {seen}")
-    if kind.startswith("link") and name == "special" and path.read_bytes()[:11] != b"prediction\n":
+    if kind == "link to nothing" and name == "special" and path.read_bytes()[:11] != b"prediction\n":
         result.note("wrong", f"not written: {seen}")
+    if kind == "link" and name == "special" and (answer.code != 2 or path.read_bytes() != _THEIRS):
+        result.note("wrong", f"written: {seen}")
 
 
 def _planted(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:

@@ -11,6 +11,6 @@ def sketch(patch: pytest.MonkeyPatch) -> None:
     """Let the images of figures be their formats and numbers of panels; captions and names stay as they are."""
 
     def savefig(figure: Figure, file: BytesIO, *, format: str, **options: Any) -> None:
-        file.write(f"{format} of {len(figure.axes)} panels".encode())
+        file.write(f"{'%PDF-' * (format == 'pdf')}{format} of {len(figure.axes)} panels".encode())
 
     patch.setattr(Figure, "savefig", savefig)

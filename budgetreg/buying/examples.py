@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from budgetreg.buying.sheets import Sheet, fault_of, is_empty, number_of, text_of
 from budgetreg.buying.store import StudyFile
 from budgetreg.data.formats.chunks import shown
-from budgetreg.errors import DataError, nearest, quoted
+from budgetreg.errors import ConfigError, DataError, nearest, quoted
 
 ID = "example"
 """The column of names in order files, and in tables unless another one is named."""
@@ -93,6 +93,33 @@ def examples_of(
     return Examples(sheet, id or ID, target, names, targets, values)
 
 
+def refuse_other_roles(examples: Examples, attributes: Mapping[str, Collection[str]]) -> None:
+    """Refuse a column that is to be two of names, targets and attributes.
+
+    Parameters
+    ----------
+    examples : Examples
+        The table.
+    attributes : mapping of str to collection of str
+        By argument, attributes that are given apart from the table.
+
+    Raises
+    ------
+    ConfigError
+    """
+    if examples.id == examples.target:
+        raise ConfigError(
+            f"{quoted(examples.id)} is the column of the examples' names, and of the targets: name another"
+        )
+    for key, names in attributes.items():
+        for column, what in ((examples.id, "names"), (examples.target, "targets")):
+            if column in names:
+                raise ConfigError(
+                    f"{key}: {quoted(column)} is the column of the examples' {what}: give the attribute another name, "
+                    "or leave it out"
+                )
+
+
 def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
     """Refuse targets that are neither all numbers nor all of two labels, with those that are known already.
 
@@ -122,6 +149,19 @@ def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
                 )
             if fault := fault_of(target):
                 raise DataError(f"{where}: {fault}")
+    if len(labels) == 1 and examples.target in examples.sheet.columns:
+        _refuse_missing_label(examples, *labels)
+
+
+def _refuse_missing_label(examples: Examples, label: str) -> None:
+    """Refuse a word for a missing target if there is only one label: it may be the other one."""
+    for row, target in enumerate(examples.targets):
+        word = text_of(examples.sheet.columns[examples.target][row]) if target is None else ""
+        if word:
+            raise DataError(
+                f"{examples.sheet.where(row, examples.target)}: {quoted(word)} stands for a missing target, and "
+                f"{quoted(label)} is the only label: leave the cell empty, or write another word if it is a label"
+            )
 
 
 def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str, int]:
@@ -207,10 +247,8 @@ def _refuse_change(where: str, name: str, column: str, old: object, replace: boo
 
 def _names(sheet: Sheet, column: str) -> list[str]:
     rows: dict[str, int] = {}
-    for row, cell in enumerate(sheet.columns[column]):
-        name = text_of(cell)
-        if not name:
-            raise DataError(f"{sheet.where(row, column)}: the example has no name")
+    for row in range(sheet.n):
+        name = sheet.name_at(row, column)
         if name in rows:
             raise DataError(
                 f"{sheet.where(row, column)}: example {quoted(name)} is there already: {sheet.place(rows[name])}"

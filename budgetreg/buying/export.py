@@ -13,6 +13,8 @@ from budgetreg.protocol.outcome import packed
 from budgetreg.results.models import model_npz
 from budgetreg.results.tables import as_csv
 
+_MARK = b"budgetreg study export"
+
 
 def table_csv(state: State, targets: Sequence[Target | None]) -> bytes:
     """Return a table of all examples: names, attributes and targets, empty where they are not known."""
@@ -43,4 +45,10 @@ def model_file(model: JointModel, state: State) -> bytes:
         signal = float(model.w @ model.covariance @ model.w)
         y = state.y[~np.isnan(state.y)]
         arrays |= calibrated(y, signal / (signal + model.noise) if signal else 0.0, len(y))
-    return model_npz({0: packed(arrays)}, state.attributes, state.facts["target"], state.labels if labelled else ())
+    labels = state.labels if labelled else ()
+    return model_npz({0: packed(arrays)}, state.attributes, state.facts["target"], labels, comment=_MARK)
+
+
+def is_exported(content: bytes) -> bool:
+    """Return whether a file is a model of `model_file`, and not one that a run has learned."""
+    return content.endswith(_MARK)

@@ -1,18 +1,20 @@
 """Tables as callers give them: frames, sequences and files of examples, with targets in several forms."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from budgetreg.buying.examples import ID
 from budgetreg.buying.sheets import Sheet, read_sheet, sheet_of, text_of
-from budgetreg.errors import ConfigError, nearest
+from budgetreg.errors import ConfigError, nearest, quoted
 from budgetreg.files.paths import at_home
 from budgetreg.notices import plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_T = TypeVar("_T")
 TARGET = "target"
 """The column of the targets, unless another one is named."""
 
@@ -38,6 +40,7 @@ def with_targets(
     """Return a table with a column of targets, if there are any yet, and its name."""
     if targets is not None and not isinstance(targets, str):
         return with_column(sheet, TARGET, targets, id), TARGET
+    targets = text_of(targets)
     if targets and nearest(targets, sheet.names) and targets not in sheet.columns:
         sheet.column(targets, "target names the column to predict")  # a mistyped one would be an attribute
     return sheet, targets or TARGET
@@ -57,6 +60,28 @@ def with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | S
         if len(cells) != sheet.n:
             raise ConfigError(f"targets: {len(cells)} for {plural(sheet.n, 'example')}")
     return Sheet(sheet.source, (*sheet.names, column), {**sheet.columns, column: cells}, sheet.place)
+
+
+def names_of(key: str, given: Iterable[object]) -> list[str]:
+    """Return names as files have them, without blanks around them.
+
+    Raises
+    ------
+    ConfigError
+        If one is empty, or there twice.
+    """
+    names = list(map(text_of, given))
+    if "" in names:
+        raise ConfigError(f"{key}: entry {names.index('') + 1} has no name")
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+    if repeated is not None:
+        raise ConfigError(f"{key}: {quoted(repeated)} is there twice: leave out one")
+    return names
+
+
+def by_name(key: str, given: "Mapping[str, _T]") -> "dict[str, _T]":
+    """Return a mapping by names as `names_of` returns them, with the same errors."""
+    return dict(zip(names_of(key, given), given.values(), strict=True))
 
 
 def _entry(row: int) -> str:

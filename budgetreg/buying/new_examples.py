@@ -1,5 +1,6 @@
 """Examples that a study is asked about: what is known of them, in the order of its attributes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,12 +46,16 @@ def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path
             f"{sheet.source}: line 1: it has none of the attributes {shown(list(state.attributes))}; columns: "
             f"{shown(list(sheet.names))}"
         )
-    id = next((name for name in (state.facts["id"], ID) if name in sheet.columns), "")
-    columns = [*known, *([id] if id else [])]
-    kept = Sheet(sheet.source, tuple(columns), {name: sheet.columns[name] for name in columns}, sheet.place)
-    if not id and not isinstance(examples, str | Path) and not _counts_rows(examples):
-        kept = Sheet(kept.source, (ID, *known), {ID: list(examples.index), **kept.columns}, kept.place)
-    rows = examples_of(kept, "", id, droppable=False)
+    id = next((name for name in (state.facts["id"], ID) if name in sheet.columns and name not in known), "")
+    if id:
+        names: Sequence[object] = sheet.columns[id]
+    elif isinstance(examples, str | Path) or _counts_rows(examples):
+        names = range(1, sheet.n + 1)
+    else:
+        names = list(examples.index)
+    id = id or state.facts["id"]
+    columns = {id: names, **{name: sheet.columns[name] for name in known}}
+    rows = examples_of(Sheet(sheet.source, tuple(columns), columns, sheet.place), "", id, droppable=False)
     X = np.full((sheet.n, d), np.nan)
     for at, name in enumerate(state.attributes):
         if name in rows.values:

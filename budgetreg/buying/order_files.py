@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from budgetreg.buying.sheets import Sheet, fault_of, is_empty, number_of, text_of
 from budgetreg.errors import DataError, nearest, quoted
@@ -28,12 +27,18 @@ class Result:
         Numbers of the cell in the study.
     value : float, str or None
         The value; `UNAVAILABLE`; None if it is still pending.
+    order : int or None
+        The number of its order, which the study has; None if the line names none.
+    cost : float or None
+        What it says that the value costs, if it does.
     """
 
     row: int
     example: int
     attribute: int
     value: float | str | None
+    order: int | None
+    cost: float | None
 
 
 def number_as_text(number: float) -> str:
@@ -70,32 +75,44 @@ def results_of(sheet: Sheet, examples: dict[str, int], attributes: dict[str, int
         If a column is missing, or a line names no example, attribute or order of the study, or has no number.
     """
     need = f"results need the columns {','.join(NEEDED)}"
-    columns: list[Sequence[Any]] = [sheet.column(name, need) for name in NEEDED]
-    _refuse_other_orders(sheet, orders)
-    for row, (example, attribute, cell) in enumerate(zip(*columns, strict=True)):
-        cell_of = (
-            _number(sheet, row, "example", text_of(example), examples),
-            _number(sheet, row, "attribute", text_of(attribute), attributes),
-        )
-        yield Result(row, *cell_of, _value(sheet, row, cell))
+    *_, values = (sheet.column(name, need) for name in NEEDED)
+    for row, cell in enumerate(values):
+        order = _order(sheet, row, orders)
+        example = _number(sheet, row, "example", examples)
+        attribute = _number(sheet, row, "attribute", attributes)
+        yield Result(row, example, attribute, _value(sheet, row, cell), order, _cost(sheet, row))
 
 
-def _number(sheet: Sheet, row: int, column: str, name: str, known: dict[str, int]) -> int:
+def _number(sheet: Sheet, row: int, column: str, known: dict[str, int]) -> int:
+    name = sheet.name_at(row, column)
     if name not in known:
         raise DataError(f"{sheet.where(row, column)}: the study has no {column} {quoted(name)}{nearest(name, known)}")
     return known[name]
 
 
-def _refuse_other_orders(sheet: Sheet, orders: int) -> None:
-    """Refuse a table that names an order which the study does not have; the column need not be there."""
-    for row, cell in enumerate(sheet.columns.get("order", ())):
-        number = number_of(cell)
-        if number is not None and number > orders:
-            has = f"its last one is {orders}" if orders else "none was asked for"
-            raise DataError(
-                f"{sheet.where(row, 'order')}: the study has no order {number:g}, {has}: is this the file of another "
-                "study? If nobody ordered the value, leave its order empty"
-            )
+def _order(sheet: Sheet, row: int, orders: int) -> int | None:
+    """Return the order that a line names; the column need not be there."""
+    cell = sheet.columns["order"][row] if "order" in sheet.columns else None
+    if is_empty(cell):
+        return None
+    number = number_of(cell)
+    if number is None or number not in range(1, orders + 1):
+        has = f"its last one is {orders}" if orders else "none was asked for"
+        raise DataError(
+            f"{sheet.where(row, 'order')}: the study has no order {text_of(cell)}, {has}: is this the file of another "
+            "study? If nobody ordered the value, leave its order empty"
+        )
+    return int(number)
+
+
+def _cost(sheet: Sheet, row: int) -> float | None:
+    """Return the cost in a line; the column need not be there."""
+    cell = sheet.columns["cost"][row] if "cost" in sheet.columns else None
+    if is_empty(cell):
+        return None
+    if fault := fault_of(cell):
+        raise DataError(f"{sheet.where(row, 'cost')}: {fault}")
+    return number_of(cell)
 
 
 def _value(sheet: Sheet, row: int, cell: object) -> float | str | None:

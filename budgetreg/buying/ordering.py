@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import fsum
 
 import numpy as np
@@ -176,20 +177,19 @@ def _admitted(
     counts, ordered = taken.sum(axis=1), np.zeros_like(taken)
     most = math.inf if per_example is None else per_example
     lines: list[tuple[int, int, float]] = []
-    paid: list[float] = []
-    near = 0.0  # the sum, but for its last bits
+    paid = Fraction()  # exact: sums of floats depend on their order
     for example, attribute in candidates:
         head = state.heads[attribute]
         cost, another = float(costs[example, head]), not taken[example, head]
-        if ordered[example, head] or near + cost > spend * (1 + 1e-9) or counts[example] + another > most:
+        total = paid + Fraction(cost)
+        if ordered[example, head] or float(total) > spend or counts[example] + another > most:
             continue
         members = np.flatnonzero((state.heads == head) & open_cells[example]).tolist()
-        if not members or fsum([*paid, cost]) > spend:
+        if not members:
             continue
         ordered[example, head] = True
         counts[example] += another
-        paid.append(cost)
-        near += cost
+        paid = total
         lines += [(int(example), at, cost if at == members[0] else 0.0) for at in members]
     return lines
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, isclose
 
 from budgetreg.buying.order_files import UNAVAILABLE, Result, results_of
 from budgetreg.buying.sheets import Sheet
@@ -83,9 +83,11 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
     counts = dict.fromkeys(("values", "unavailable", "replaced", "repeated", "pending", "unordered"), 0)
     changes: list[tuple[Result, _Cell]] = []
     rows: dict[tuple[int, int], int] = {}
+    costs = _Costs(store)
     for result in results_of(sheet, examples, attributes, store.one("SELECT COUNT(*) FROM orders")):
         key = result.example, result.attribute
         cell = cells.get(key, _Cell())
+        costs.check(sheet, result, cell.order, unpaid=free or cell.free)
         if result.value is None:
             counts["pending"] += cell.result is None
             continue
@@ -108,6 +110,55 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
     _write(store, changes, cells)
     spent = _spent(store)
     return Recorded(**counts, cost=spent - before, spent=spent)
+
+
+class _Costs:
+    """What values cost: as they were ordered, or by the price list if nobody ordered them."""
+
+    def __init__(self, store: StudyFile) -> None:
+        lines = store.rows("SELECT order_number, example, attribute, cost FROM lines")
+        self._ordered: dict[tuple[int | None, int, int], float] = {tuple(cell): cost for *cell, cost in lines}
+        # The price of a group stands at its first attribute, but the value of another one may come alone.
+        prices = store.rows(
+            "SELECT each.number, each.cost, heads.cost FROM attributes AS each "
+            "JOIN attributes AS heads ON heads.number = each.head"
+        )
+        self._prices: dict[int, tuple[float, float]] = {number: (own, group) for number, own, group in prices}
+
+    def check(self, sheet: Sheet, result: Result, order: int | None, *, unpaid: bool) -> None:
+        """Refuse a line whose order does not contain its value, or whose cost is another one.
+
+        Parameters
+        ----------
+        sheet : Sheet
+            The table, for messages.
+        result : Result
+            The line.
+        order : int or None
+            The order that waits for the value, or has brought it.
+        unpaid : bool
+            Whether nothing is charged for the value if nobody ordered it.
+
+        Raises
+        ------
+        DataError
+        """
+        cell = result.example, result.attribute
+        if result.order is not None and (result.order, *cell) not in self._ordered:
+            raise DataError(
+                f"{sheet.where(result.row, 'order')}: order {result.order} does not contain "
+                f"{_named(sheet, result)}: correct its number, or leave it empty if nobody ordered the value"
+            )
+        if result.cost is None:
+            return
+        ordered = self._ordered.get((result.order or order, *cell))
+        costs = (*self._prices[result.attribute], *([0.0] if unpaid else [])) if ordered is None else (ordered,)
+        if not any(isclose(result.cost, cost) for cost in costs):
+            setter = "price list" if ordered is None else "order"
+            raise DataError(
+                f"{sheet.where(result.row, 'cost')}: {_named(sheet, result)} costs {costs[0]:.15g}, not "
+                f"{result.cost:.15g}: the {setter} sets what is charged: write that, or leave the cost empty"
+            )
 
 
 def _write(store: StudyFile, changes: Sequence[tuple[Result, _Cell]], cells: dict[tuple[int, int], _Cell]) -> None:
@@ -166,10 +217,14 @@ def _refuse_far(sheet: Sheet, result: Result, ranges: dict[int, tuple[float, flo
 
 def _differs(sheet: Sheet, result: Result, cell: _Cell, row: int | None) -> DataError:
     """Return the error of a result that differs from what is known, or from an earlier row of the same table."""
-    example, attribute = (quoted(str(sheet.columns[name][result.row])) for name in ("example", "attribute"))
     new, old = (f"{value:.15g}" if isinstance(value, float) else value for value in (result.value, cell.result))
     way = "replace=true replaces it" if row is None else f"the same table has that value: {sheet.place(row)}"
     return DataError(
-        f"{sheet.where(result.row, 'value')}: {attribute} of example {example} is {old} already, and this is {new}: "
-        f"{way}"
+        f"{sheet.where(result.row, 'value')}: {_named(sheet, result)} is {old} already, and this is {new}: {way}"
     )
+
+
+def _named(sheet: Sheet, result: Result) -> str:
+    """Return how messages name the value of a line."""
+    example, attribute = (quoted(sheet.name_at(result.row, name)) for name in ("example", "attribute"))
+    return f"{attribute} of example {example}"

@@ -52,6 +52,22 @@ class Sheet:
         """Return the place of a cell in messages."""
         return f"{self.source}: {self.place(row)}, column {quoted(column)}"
 
+    def name_at(self, row: int, column: str) -> str:
+        """Return the name in a cell, such as that of an example.
+
+        Raises
+        ------
+        DataError
+            If it is empty.
+        """
+        cell = self.columns[column][row]
+        if name := text_of(cell):
+            return name
+        hint = (
+            " (a name such as NA, which pandas took for a missing value? read_csv(..., keep_default_na=False) does not)"
+        )
+        raise DataError(f"{self.where(row, column)}: there is no name{hint if isinstance(cell, float) else ''}")
+
     def column(self, name: str, need: str) -> Sequence[Any]:
         """Return the cells of a column.
 
@@ -106,10 +122,10 @@ def sheet_of(frame: "pd.DataFrame", source: str) -> Sheet:
     DataError
         If two columns have the same name.
     """
-    names = tuple(map(str, frame.columns))
+    names = list(map(text_of, frame.columns))
+    _refuse_bad_names(names, source)
     columns = {name: frame.iloc[:, at].tolist() for at, name in enumerate(names)}
-    _refuse_repeated(names, source)
-    return Sheet(source, names, columns, chunks.data_row)
+    return Sheet(source, tuple(names), columns, chunks.data_row)
 
 
 def _read_text(path: Path) -> Sheet:
@@ -118,9 +134,7 @@ def _read_text(path: Path) -> Sheet:
     header = [field.strip() for _, record in [next(records, (1, []))] for field in record]
     if not header:
         raise DataError(f"{path} is empty")
-    if "" in header:
-        raise DataError(f"{path}: line 1: column {header.index('') + 1} has no name")
-    _refuse_repeated(header, str(path))
+    _refuse_bad_names(header, f"{path}: line 1")
     delimited.refuse_row_of_data(path, delimited.separator_of(path), header)
     for line, record in records:
         if len(record) != len(header):
@@ -141,36 +155,36 @@ def _read_parquet(path: Path) -> Sheet:
 
     with chunks.damage_reported(path, pa.ArrowException, ValueError):
         table = file.read()
-    _refuse_repeated(table.column_names, str(path))
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    names = tuple(name for name in columns if name not in index)
-    return Sheet(str(path), names, columns, chunks.data_row)
+    names = list(map(text_of, table.column_names))
+    _refuse_bad_names(names, str(path))
+    columns = {name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}
+    return Sheet(str(path), tuple(name for name in names if name not in index), columns, chunks.data_row)
 
 
-def _refuse_repeated(names: Sequence[str], source: str) -> None:
+def _refuse_bad_names(names: Sequence[str], source: str) -> None:
+    if "" in names:
+        raise DataError(f"{source}: column {names.index('') + 1} has no name")
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise DataError(f"{source}: two columns are named {quoted(repeated)}: rename one")
 
 
 def is_empty(cell: object) -> bool:
-    """Return whether a cell has no value."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in _EMPTY
-    return (
-        cell is None or (isinstance(cell, float | np.floating) and math.isnan(cell)) or type(cell).__name__ == "NAType"
-    )
+    """Return whether a cell has no value; some words stand for a missing value."""
+    return text_of(cell).lower() in _EMPTY
 
 
 def text_of(cell: object) -> str:
-    """Return the text of a cell, such as the name of an example; empty if it has none.
+    """Return the text of a cell, such as a name; empty if it has none. Any word is a name: sodium is ``Na``.
 
     Examples
     --------
-    >>> text_of(" p1 "), text_of(7), text_of(7.0), text_of(None)
-    ('p1', '7', '7', '')
+    >>> text_of(" p1 "), text_of("NA"), text_of(7), text_of(7.0), text_of(None)
+    ('p1', 'NA', '7', '7', '')
     """
-    if is_empty(cell):
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas, which is slow to load
+        return ""
+    if isinstance(cell, float | np.floating) and math.isnan(cell):
         return ""
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
         return str(int(cell))  # whole numbers beside a hole are floats in a frame

@@ -1,6 +1,7 @@
 """A study: one file that records what was bought of each example, and recommends what to buy next."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -11,21 +12,21 @@ from budgetreg.buying import creation, ordering
 from budgetreg.buying.bill import StudyBill, bill_of
 from budgetreg.buying.error import ErrorEstimate, Interval
 from budgetreg.buying.estimates import Estimates, estimates_of, forecast_of, keep, kept
-from budgetreg.buying.examples import ID, add, examples_of
-from budgetreg.buying.export import model_file, table_csv
+from budgetreg.buying.examples import ID, add, examples_of, refuse_other_roles
+from budgetreg.buying.export import is_exported, model_file, table_csv
 from budgetreg.buying.fitting import check_learner, estimator_of, fitted, joint_of
-from budgetreg.buying.given import examples_sheet, with_column, with_targets
+from budgetreg.buying.given import by_name, examples_sheet, names_of, with_column, with_targets
 from budgetreg.buying.joint import JointModel
 from budgetreg.buying.new_examples import new_examples
 from budgetreg.buying.next_cells import next_cells
 from budgetreg.buying.order_files import COLUMNS
 from budgetreg.buying.recording import Recorded, record
-from budgetreg.buying.sheets import read_sheet, sheet_of
+from budgetreg.buying.sheets import read_sheet, sheet_of, text_of
 from budgetreg.buying.state import State, state_of, targets_of
 from budgetreg.buying.store import StudyFile
 from budgetreg.errors import ConfigError
 from budgetreg.files.paths import at_home
-from budgetreg.files.writing import write_atomically
+from budgetreg.files.writing import refuse_foreign, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,16 +128,27 @@ class Study:
         DataError
             If a table or a list cannot be used.
         """
+        id, drop = text_of(id), list(map(text_of, drop))
         sheet, target = with_targets(examples_sheet(examples, id), targets, id or ID)
         rows = examples_of(sheet, target, id, drop)
-        listed = at_home(costs) if isinstance(costs, str | Path) else costs
+        listed: creation.Costs = at_home(costs) if isinstance(costs, str | Path) else costs
+        if isinstance(listed, Mapping):
+            listed = by_name("costs", listed)
+        names = names_of("attributes", attributes)
+        groups = {name: text_of(group) for name, group in by_name("groups", groups or {}).items()}
+        refuse_other_roles(rows, {"attributes": names, "costs": listed if isinstance(listed, Mapping) else ()})
         others = list(dict.fromkeys([rows.id, target, *drop]))
         check_learner(algo)
         buyable = creation.attributes_of(
-            rows, attributes, listed, groups, None if ranges is None else at_home(ranges), unit, others
+            rows, names, listed, groups, None if ranges is None else at_home(ranges), unit, others
         )
         creation.create(at_home(path), rows, buyable, seed, algo)
         return cls(path)
+
+    @property
+    def files(self) -> list[str]:
+        """The file, and those that SQLite may keep beside it: nothing else is written there."""
+        return [os.path.realpath(self.path) + ending for ending in ("", "-wal", "-shm", "-journal")]
 
     def __enter__(self) -> Self:
         """Return the study, which is closed at the end of the block."""
@@ -187,7 +199,7 @@ class Study:
                 sheet = with_column(sheet, facts["target"], targets, facts["id"])
             # Not by their numbers: a second table begins to count again.
             sheet.column(facts["id"], "it names the examples")
-            rows = examples_of(sheet, facts["target"], facts["id"], drop, names)
+            rows = examples_of(sheet, facts["target"], facts["id"], list(map(text_of, drop)), names)
             return add(self._store, rows, replace)
 
     def ask(
@@ -220,15 +232,23 @@ class Study:
         return _frame(self.place_order(spend, per_example, seed=seed, order=order))
 
     def place_order(
-        self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
+        self,
+        spend: float,
+        per_example: int | None = None,
+        *,
+        seed: int | None = None,
+        order: int | None = None,
+        check: Callable[[ordering.Order], None] = lambda order: None,
     ) -> ordering.Order:
-        """Record the next order, and return it with the reason for it; see `ask`."""
+        """Record the next order, and return it with the reason for it, see `ask`; nothing happens if `check` raises."""
         if not 0 <= spend < float("inf"):
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
-        if per_example is not None and per_example < 1:
-            raise ConfigError(f"per_example={per_example}: must be a whole number of at least 1")
+        per_example, order = _whole("per_example", per_example, 1), _whole("order", order, 1)
+        seed = _whole("seed", seed, 0)
         with self._store.writing():
-            return ordering.ask(self._store, float(spend), per_example, seed, order)
+            placed = ordering.ask(self._store, float(spend), per_example, seed, order)
+            check(placed)
+        return placed
 
     def order(self, number: int) -> "pd.DataFrame":
         """Return an order as it was asked for.
@@ -239,7 +259,7 @@ class Study:
             If there is no such order.
         """
         with self._store.reading():
-            return _frame(ordering.order_of(self._store, number))
+            return _frame(ordering.order_of(self._store, _whole("order", number, 1)))
 
     def tell(self, results: "pd.DataFrame | str | Path", *, replace: bool = False, free: bool = False) -> Recorded:
         """Record results; nothing is recorded if one of them is wrong.
@@ -279,7 +299,7 @@ class Study:
             If there is no such order.
         """
         with self._store.writing():
-            return ordering.cancel(self._store, order)
+            return ordering.cancel(self._store, _whole("order", order, 1))
 
     def fit(self) -> "BudgetRegressor":
         """Return an estimator that is fitted to all known values; it predicts examples with holes.
@@ -360,16 +380,17 @@ class Study:
         Returns
         -------
         DataFrame
-            The name of each example, its `prediction`, the standard deviation `std` of the target around it, and of a
+            The name of each example (in the column `example`, if that of the study is called as one of the others), its
+            `prediction`, the standard deviation `std` of the target around it, and of a
             two-valued target, whose values are -1 and +1, the nearer `label`.
         """
         state = self.state()
         names, X = new_examples(state, examples)
         predictions, deviations = _model(state, model).predict(X, return_std=True)
-        columns = {state.facts["id"]: names, "prediction": predictions, "std": deviations}
+        columns = {"prediction": predictions, "std": deviations}
         if len(state.labels) == 2:
             columns["label"] = np.array(state.labels)[(predictions > 0).astype(int)]
-        return _pandas().DataFrame(columns)
+        return _pandas().DataFrame({_id_beside(state, columns): names, **columns})
 
     def next(
         self,
@@ -390,9 +411,10 @@ class Study:
         Returns
         -------
         DataFrame
-            The name of the example, `attribute`, `cost`, and the standard deviation of the target around the prediction
-            before (`std_before`) and after (`std_after`) the measurement. Of attributes that are bought together, the
-            first has the cost and the gain. Examples for which nothing helps have no rows.
+            The name of the example, in a column as for `predict`, `attribute`, `cost`, and the standard deviation of
+            the target around the prediction before (`std_before`) and after (`std_after`) the measurement. Of
+            attributes that are bought together, the first has the cost and the gain. Examples for which nothing helps
+            have no rows.
         """
         if not spend >= 0:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
@@ -411,8 +433,8 @@ class Study:
             for measured in order
             for at, first in ((at, at == measured.attributes[0]) for at in measured.attributes)
         ]
-        columns = [state.facts["id"], "attribute", "cost", "std_before", "std_after"]
-        return _pandas().DataFrame(rows, columns=columns)
+        columns = ["attribute", "cost", "std_before", "std_after"]
+        return _pandas().DataFrame(rows, columns=[_id_beside(state, columns), *columns])
 
     def export(self, path: str | Path) -> None:
         """Write the known values as a table, or the fitted model as a file that ``budgetreg predict`` reads.
@@ -425,7 +447,8 @@ class Study:
         Raises
         ------
         ConfigError
-            If the name has another ending.
+            If the name has another ending, or a file is there: only the same table, and a model that this method wrote,
+            are replaced.
         UserError
             If the file cannot be written.
         """
@@ -433,11 +456,14 @@ class Study:
         with self._store.reading():
             state, targets = state_of(self._store), targets_of(self._store)
         if path.suffix.lower() == ".csv":
-            write_atomically(path, table_csv(state, targets))
+            content = table_csv(state, targets)
+            refuse_foreign(path, content.__eq__, self.files)
         elif path.suffix.lower() == ".npz":
-            write_atomically(path, model_file(fitted(state), state))
+            refuse_foreign(path, is_exported, self.files)
+            content = model_file(fitted(state), state)
         else:
             raise ConfigError(f"out={path}: must end in .csv, for a table, or in .npz, for a model")
+        write_atomically(path, content)
 
     def bill(self) -> StudyBill:
         """Return the bill: what was paid for each attribute and order, and what is pending."""
@@ -470,6 +496,26 @@ class Study:
 def _frame(order: ordering.Order) -> "pd.DataFrame":
     frame = _pandas().DataFrame(order.lines, columns=list(COLUMNS[:-1]))
     return frame.assign(value=float("nan"))
+
+
+def _whole(key: str, number: Any, least: int) -> Any:
+    """Return a whole number, or None, as Python's own.
+
+    Raises
+    ------
+    ConfigError
+        If it is another number, or below `least`.
+    """
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise ConfigError(f"{key}={number}: must be a whole number of at least {least}")
+    return int(number)
+
+
+def _id_beside(state: State, columns: Collection[str]) -> str:
+    """Return the column of the examples' names: that of the study, unless it is one of the other columns."""
+    return ID if state.facts["id"] in columns else state.facts["id"]
 
 
 def _model(state: State, estimator: "BudgetRegressor | None") -> JointModel:

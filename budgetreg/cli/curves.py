@@ -18,6 +18,7 @@ from budgetreg.files.writing import write_atomically
 from budgetreg.notices import in_one_line
 from budgetreg.results.repricing import repriced, table_of
 from budgetreg.results.series import read_series
+from budgetreg.results.tables import refuse_other
 
 _REPRICED = "repriced"
 
@@ -61,12 +62,15 @@ def reprice(arguments: Namespace) -> int:
     folders, keys = _sorted(arguments.words, ("costs", "unit"))
     if not folders or not keys.get("costs"):
         raise ConfigError("a folder and a price list are needed: DIR costs=FILE (see budgetreg reprice --help)")
-    series = repriced(folders, at_home(keys["costs"]), keys.get("unit"))
+    costs = at_home(keys["costs"])
+    series = repriced(folders, costs, keys.get("unit"))
     out = _target(arguments.out, folders)
+    table, content = out / f"{_REPRICED}.csv", table_of(series)
+    refuse_other(table, content, [costs])
     written = plot_series(series, out, _REPRICED, Drawing(x="cost"))
-    write_atomically(out / f"{_REPRICED}.csv", table_of(series))
+    write_atomically(table, content)
     console().print(comparison_table(series))
-    for path in (*written, out / f"{_REPRICED}.csv"):
+    for path in (*written, table):
         print(in_one_line(str(path)))
     return 0
 

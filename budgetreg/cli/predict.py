@@ -9,6 +9,7 @@ from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 from budgetreg.notices import in_one_line, say
 from budgetreg.results.predictions import predict
+from budgetreg.results.tables import refuse_other
 
 
 def main(arguments: Namespace) -> int:
@@ -32,14 +33,16 @@ def main(arguments: Namespace) -> int:
             raise ConfigError(f"{key}: predict takes repetition=all, repetition=N and out=FILE")
     number = given.get("repetition", "all")
     repetition = None if number == "all" else whole_number("repetition", number, 0)
-    predictions = predict(at_home(arguments.folder), at_home(arguments.table), repetition)
+    folder, table = at_home(arguments.folder), at_home(arguments.table)
+    predictions = predict(folder, table, repetition)
     for line in predictions.notes:
         say(line)
-    content = predictions.as_csv()
+    content = predictions.as_csv().encode()
     if "out" in given:
         out = at_home(given["out"])
-        write_atomically(out, content.encode())
+        refuse_other(out, content, [folder, table])
+        write_atomically(out, content)
         print(in_one_line(str(out)))
     else:
-        sys.stdout.write(content)
+        sys.stdout.write(content.decode())
     return 0

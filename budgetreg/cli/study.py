@@ -2,12 +2,13 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from budgetreg.api import draw_study
 from budgetreg.buying.order_files import order_csv
+from budgetreg.buying.ordering import Order
 from budgetreg.buying.study import Study
 from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import console, shown
@@ -23,9 +24,9 @@ from budgetreg.figures.study_tables import (
     size_of,
 )
 from budgetreg.files.paths import at_home
-from budgetreg.files.writing import write_atomically
+from budgetreg.files.writing import refuse_foreign, write_atomically
 from budgetreg.notices import in_one_line, plural, say
-from budgetreg.results.tables import as_csv
+from budgetreg.results.tables import as_csv, refuse_other
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,11 +115,18 @@ def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
 
 
 def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    out = at_home(keys["out"]) if "out" in keys else None
+
+    def check(order: Order) -> None:
+        if out is not None:  # results may have been written into an order that is there
+            refuse_foreign(out, order_csv(order.lines).__eq__, study.files)
+
     order = study.place_order(
         _amount(keys, "spend"),
         _whole(keys, "per_example", 1),
         seed=_whole(keys, "seed", 0),
         order=_whole(keys, "order", 1),
+        check=check,
     )
     examples = len({example for _, example, *_ in order.lines})
     line = (
@@ -126,8 +134,7 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         f"{exact_money(order.cost)} {order.unit}: {order.reason}"
     )
     content = order_csv(order.lines)
-    if "out" in keys:
-        out = at_home(keys["out"])
+    if out is not None:
         try:
             write_atomically(out, content)
         except UserError as error:
@@ -185,26 +192,27 @@ def _export(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None
 
 
 def _predict(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    _write(study.predict(arguments.table), keys)
+    _write(study.predict(arguments.table), keys, [*study.files, at_home(arguments.table)])
 
 
 def _next(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     spend = _amount(keys, "spend") if "spend" in keys else float("inf")
     chosen = study.next(arguments.table, spend)
-    _write(chosen, keys)
+    _write(chosen, keys, [*study.files, at_home(arguments.table)])
     if chosen.empty:
         limit = f" for at most {exact_money(spend)} {study.state().unit}" if "spend" in keys else ""
         say(f"{arguments.table}: no measurement{limit} lowers the standard deviation of a prediction")
 
 
-def _write(frame: "pd.DataFrame", keys: Mapping[str, str]) -> None:
-    """Write a table into the file `out`, or to stdout."""
+def _write(frame: "pd.DataFrame", keys: Mapping[str, str], inputs: Iterable[Path | str]) -> None:
+    """Write a table into the file `out`, which is none of the inputs, or to stdout."""
     rows = ({str(name): cell for name, cell in row.items()} for row in frame.to_dict("records"))
     content = as_csv(frame.columns, rows)
     if "out" not in keys:
         sys.stdout.write(content.decode())
         return
     out = at_home(keys["out"])
+    refuse_other(out, content, inputs)
     write_atomically(out, content)
     print(in_one_line(shown(out)))
 

@@ -30,7 +30,7 @@ class Subcommand(NamedTuple):
 
 _TABLE = "examples, a CSV or Parquet file"
 _DROP = "columns to leave out, such as drop=[date,ward]"
-_OUT = "file to write (default: stdout)"
+_OUT = "file to write (default: stdout); other files that are there are never replaced"
 
 STUDY: Mapping[str, Subcommand] = {
     "create": Subcommand(
@@ -77,7 +77,8 @@ STUDY: Mapping[str, Subcommand] = {
     ),
     "tell": Subcommand(
         "record results",
-        """The file needs the columns example,attribute,value, in any order of rows. An empty value is still pending;
+        """The file needs the columns example,attribute,value, in any order of rows. If it has the columns order and cost,
+        an order must contain the value, and a cost must be that of the order. An empty value is still pending;
         unavailable will never be measured, and is not charged. Values that nobody ordered are charged, too. If a line
         is wrong, nothing of the file is recorded. Repeating the same command changes nothing.""",
         {"RESULTS": "completed order file, CSV or Parquet"},
@@ -117,7 +118,9 @@ STUDY: Mapping[str, Subcommand] = {
         "write all that is known as a table, or what was learned as a model",
         """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
         budgetreg predict applies the model to complete rows.""",
-        keys={"out": "file to write: TABLE.csv or model.npz"},
+        keys={
+            "out": "file to write: TABLE.csv or model.npz; of files that are there, only an exported model is replaced"
+        },
         needed=("out",),
     ),
 }

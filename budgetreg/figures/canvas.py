@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Text, matplotlib
-from budgetreg.files.writing import os_errors_explained, write_atomically
+from budgetreg.files.writing import os_errors_explained, refuse_foreign, write_atomically
 from budgetreg.notices import printable
 
 _DOTS_PER_INCH = 150
@@ -84,16 +84,30 @@ def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Pat
     -------
     list of Path
         The three files.
+
+    Raises
+    ------
+    ConfigError
+        If files of somebody else are there.
     """
     contents = {"png": _render(figure, "png")}
     figure.set_layout_engine("none")  # the layout is known by now
     contents |= {"pdf": _render(figure, "pdf"), "txt": printable(text).encode(errors="backslashreplace")}
     with os_errors_explained(f"create {target}"):
         target.mkdir(parents=True, exist_ok=True)
-    paths = [target / f"{name}.{ending}" for ending in contents]
-    for path, content in zip(paths, contents.values(), strict=True):
-        write_atomically(path, content)
-    return paths
+    paths = {ending: target / f"{name}.{ending}" for ending in contents}
+    with os_errors_explained(f"read {paths['pdf']}"):
+        drawn = paths["pdf"].is_file() and _is_ours(paths["pdf"].read_bytes())
+    for ending, content in contents.items():
+        refuse_foreign(paths[ending], (lambda _: True) if drawn else content.__eq__)
+    for ending in ("pdf", "png", "txt"):  # the first one shows that the others are ours, even after a kill
+        write_atomically(paths[ending], contents[ending])
+    return list(paths.values())
+
+
+def _is_ours(pdf: bytes) -> bool:
+    """Return whether a PDF file is without the name of a program, as others rarely are."""
+    return pdf.startswith(b"%PDF-") and b"/Producer" not in pdf
 
 
 def _render(figure: Figure, ending: str) -> bytes:

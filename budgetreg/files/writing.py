@@ -3,12 +3,12 @@
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from budgetreg.errors import UserError
-from budgetreg.files.paths import replaceable
+from budgetreg.errors import ConfigError, UserError
+from budgetreg.files.paths import content_of_regular, replaceable
 
 _TEMPORARY = re.compile(r"\.(.+)\.(\d+)\.[0-9a-f]+\.tmp", re.DOTALL)
 
@@ -74,6 +74,36 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
             temporary.unlink(missing_ok=True)
             raise
         sync_folder(target.parent)
+
+
+def refuse_foreign(path: Path, is_ours: Callable[[bytes], bool], inputs: Iterable[Path | str] = ()) -> None:
+    """Refuse a path whose file a command must not replace.
+
+    Parameters
+    ----------
+    path : Path
+        Where the command will write.
+    is_ours : callable
+        Takes the content of a file, and returns whether it is an earlier answer of the same command, as it was written.
+    inputs : iterable of Path or str
+        What the command reads, and places that are reserved; none of them is ever replaced.
+
+    Raises
+    ------
+    ConfigError
+        If the path is an input, or another file is there.
+    UserError
+        If what is there cannot be read, or is no regular file.
+    """
+    with os_errors_explained(f"write {path}"):
+        target = os.path.realpath(replaceable(path))
+        there = os.path.exists(target)
+        for other in map(os.path.realpath, inputs):
+            if other == target or (there and os.path.exists(other) and os.path.samefile(other, target)):
+                raise ConfigError(f"{path} is what the command reads, and would be replaced: choose another place")
+        foreign = there and not is_ours(content_of_regular(Path(target)))
+    if foreign:
+        raise ConfigError(f"{path} is there already, and would be replaced: choose another place, or remove it")
 
 
 def files_below(folder: Path, name: str) -> list[Path]:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from budgetreg import __version__
-from budgetreg.errors import ConfigError, DataError
-from budgetreg.files.paths import content_of_regular
-from budgetreg.files.writing import files_below, os_errors_explained, write_atomically
+from budgetreg.errors import DataError
+from budgetreg.files.writing import files_below, refuse_foreign, write_atomically
 from budgetreg.report.page import GENERATOR, Section, html
 from budgetreg.report.reproduced import section_of_figure
 from budgetreg.report.runs import sections_of_runs
@@ -43,8 +42,8 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
         If a place holds no results, or nothing is finished there, or a file is damaged.
     """
     target = out or _default(places)
-    _refuse_foreign(target)
     sections = [section for place in places for section in _sections(place)]
+    refuse_foreign(target, lambda content: GENERATOR.encode() in content, places)
     write_atomically(target, html(f"Report: {_names(places)}", __version__, sections))
     return target
 
@@ -54,14 +53,6 @@ def _default(places: Sequence[Path]) -> Path:
         return Path(REPORT)
     (place,) = places
     return place / REPORT if os.path.isdir(place) else place.with_suffix(".html")
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Refuse a file that is no page of ours, and would be replaced by one."""
-    with os_errors_explained(f"write {path}"):
-        foreign = os.path.lexists(path) and path.exists() and GENERATOR.encode() not in content_of_regular(path)
-    if foreign:
-        raise ConfigError(f"{path} is no report, and would be replaced by one: choose another --out")
 
 
 def _names(places: Sequence[Path]) -> str:

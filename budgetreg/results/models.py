@@ -32,6 +32,7 @@ def model_npz(
     labels: Sequence[str] = (),
     indices: Sequence[int] = (),
     left_out: Sequence[int] = (),
+    comment: bytes = b"",
 ) -> bytes:
     """Return the content of the file, with equal bytes for equal models.
 
@@ -47,6 +48,8 @@ def model_npz(
         The two labels that are predicted, -1 and +1 in this order; empty for other targets.
     indices, left_out : sequence of int
         The indices of the attributes in a LIBSVM file, and of its columns that were left out; empty for other data.
+    comment : bytes
+        What the file ends in: a mark of the command that wrote it.
     """
     numbers = sorted(models)
     learned = [unpacked(models[number]) for number in numbers]
@@ -58,6 +61,7 @@ def model_npz(
     arrays |= {name: np.array(words) for name, words in of_data.items() if len(words)}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
+        archive.comment = comment
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)

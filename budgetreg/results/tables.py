@@ -4,9 +4,11 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from budgetreg.files.writing import refuse_foreign
 from budgetreg.protocol.plan import Plan
 from budgetreg.results.journal import Entry
 from budgetreg.results.schema import AUC, CHOSEN, CURVES, REVEAL_COLUMNS, REVEALS, RUNS, columns
@@ -78,6 +80,29 @@ def as_csv(columns: Iterable[str], rows: Iterable[Row]) -> bytes:
     writer.writeheader()
     writer.writerows(rows)
     return "".join(line.removesuffix("\r\n") + "\n" for line in lines).encode()
+
+
+def refuse_other(path: Path, content: bytes, inputs: Iterable[Path | str]) -> None:
+    """Refuse to replace a file by a table, unless it is one that `as_csv` wrote with the same columns.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        The table, of `as_csv`.
+    inputs : iterable of Path or str
+        See `budgetreg.files.writing.refuse_foreign`, which gives the errors, too.
+    """
+    columns = next(csv.reader(io.StringIO(content.decode(), newline="")))
+
+    def is_ours(old: bytes) -> bool:
+        try:
+            return as_csv(columns, rows_of(old)) == old
+        except (ValueError, csv.Error):  # it is no text, or has other columns
+            return False
+
+    refuse_foreign(path, is_ours, inputs)
 
 
 def _curve_rows(labels: Row, entries: Iterable[Entry]) -> Iterator[Row]:

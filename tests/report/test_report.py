@@ -201,7 +201,7 @@ def test_mistakes_are_one_line(results: Path, tmp_path: Path, capsys: pytest.Cap
     assert refused(capsys, tmp_path)[0] == 3
     assert refused(capsys, table) == (3, f"budgetreg: {table} is not a study: budgetreg study create makes one\n")
     code, error = refused(capsys, run, "--out", table)
-    assert (code, "is no report, and would be replaced by one" in error) == (2, True)
+    assert (code, "is there already, and would be replaced: choose another place" in error) == (2, True)
     assert refused(capsys, results / "trial.db", "--out", results / "trial.db")[0] == 2
     assert table.read_text() == "a,b\n1,2\n"
     assert refused(capsys, run, "--out", tmp_path)[0] == 2

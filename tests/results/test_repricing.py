@@ -113,6 +113,11 @@ def test_the_command_writes_a_figure_and_a_table(
     assert "in CHF" in caption
     assert "prices: of other.csv; the draws ignore them" in caption
     assert str(made) not in caption
+    for theirs in ("label,mine\n", "theirs\n", ""):
+        (tmp_path / "repriced.csv").write_text(theirs)
+        assert main(["reprice", str(made / "bundled"), f"costs={made / 'other.csv'}", "--out", str(tmp_path)]) == 2
+        assert "repriced.csv is there already" in capsys.readouterr().err
+        assert (tmp_path / "repriced.csv").read_text() == theirs
 
 
 @pytest.mark.parametrize("words", [["runs"], ["costs=list.csv"], ["runs", "costs="]])
