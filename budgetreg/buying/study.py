@@ -1,6 +1,8 @@
 """A study: one file that records what was bought of each example, and recommends what to buy next."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -23,7 +25,7 @@ from budgetreg.buying.recording import Recorded, record
 from budgetreg.buying.sheets import read_sheet, sheet_of
 from budgetreg.buying.state import State, state_of, targets_of
 from budgetreg.buying.store import StudyFile
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, UserError
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import write_atomically
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """An open study. Several processes may use its file; a change is whole, and durable when the call returns.
+    """A study. Several processes may use its file; a change is whole, and durable when the call returns.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ class Study:
     Raises
     ------
     DataError
-        If there is no such file, or it is no study, damaged, or of a newer version.
+        If there is no such file, or it is no study, damaged, changed by another program, or of a newer version.
 
     Examples
     --------
@@ -135,22 +137,20 @@ class Study:
         buyable = creation.attributes_of(
             rows, attributes, listed, groups, None if ranges is None else at_home(ranges), unit, others
         )
-        creation.create(at_home(path), rows, buyable, seed, algo)
+        creation.create(at_home(path), rows, buyable, _whole("seed", seed, 0), algo)
         return cls(path)
 
     def __enter__(self) -> Self:
-        """Return the study, which is closed at the end of the block."""
+        """Return the study."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file."""
-        self.close()
+        """Do nothing, see `close`."""
 
     def close(self) -> None:
-        """Close the file; a copy of it is then a backup."""
-        self._store.close()
+        """Do nothing: no file stays open between calls, and at any moment a copy of the file is a backup."""
 
     def add(
         self,
@@ -225,8 +225,8 @@ class Study:
         """Record the next order, and return it with the reason for it; see `ask`."""
         if not 0 <= spend < float("inf"):
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
-        if per_example is not None and per_example < 1:
-            raise ConfigError(f"per_example={per_example}: must be a whole number of at least 1")
+        per_example = None if per_example is None else _whole("per_example", per_example, 1)
+        seed = None if seed is None else _whole("seed", seed, 0)
         with self._store.writing():
             return ordering.ask(self._store, float(spend), per_example, seed, order)
 
@@ -314,7 +314,7 @@ class Study:
         return forecast_of(state, fitted(state), self._estimates(state).error, list(map(float, spendings)))
 
     def estimates(self) -> Estimates:
-        """Return estimates of the error and a forecast; the file keeps them until something changes.
+        """Return estimates of the error and a forecast; the file keeps them, if it can be written.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class Study:
         if known is not None:
             return known
         estimates = estimates_of(state)  # takes long, so that others may write meanwhile
-        with self._store.writing():
+        with suppress(UserError), self._store.writing():  # whoever may only read the file gets them all the same
             keep(self._store, state, estimates)
         return estimates
 
@@ -465,6 +465,23 @@ class Study:
                 "ORDER BY log.number"
             )
         return _pandas().DataFrame(rows, columns=["event", "example", "attribute", "order", "old", "new"], dtype=object)
+
+
+def _whole(key: str, value: object, least: int) -> int:
+    """Return a whole number of any type as Python's own.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else, or too small.
+    """
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ConfigError(f"{key}={value}: must be a whole number of at least {least}")
+    return number
 
 
 def _frame(order: ordering.Order) -> "pd.DataFrame":
