@@ -15,7 +15,7 @@ from budgetreg.files.paths import regular
 from budgetreg.files.writing import os_errors_explained
 from budgetreg.notices import say
 
-_SILENT, _PATIENCE = 1.0, 30.0
+SILENT, PATIENCE = 1.0, 30.0
 """Seconds of waiting before it is reported, and before it ends."""
 _PAUSE = 0.02
 _SQLITE = 0x40000001
@@ -54,9 +54,9 @@ def _locked(path: Path) -> IO[bytes]:
                 return file
             file.close()
         waited = time.monotonic() - began
-        if waited > _PATIENCE:
+        if waited > PATIENCE:
             raise UserError(f"{path}: another process has been changing it for {waited:.0f} s: try again later")
-        if waited > _SILENT and not reported:
+        if waited > SILENT and not reported:
             say(f"waiting for another process, which is changing {path}")
             reported = True
         time.sleep(_PAUSE)
