@@ -372,14 +372,14 @@ MUTANTS = (
     # The file of a study
     Mutant(
         "two processes change a study at once",
-        "files.locking:changing",
+        "buying.locking:changing",
         around(lambda changing, path: nullcontext()),
         "what one of two people has recorded is lost",
         (STORE,),
     ),
     Mutant(
         "whoever waited changes the file that was replaced",
-        "files.locking:_locked",
+        "buying.locking:_locked",
         rewrite("_lock(_1) and os.path.samestat(_2, _3)", "_lock(_1)"),
         "two people hold locks on different files of one name",
         (STORE,),

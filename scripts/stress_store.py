@@ -198,7 +198,7 @@ def _odd_path(trial: Trial, folder: Path, result: TrialResult) -> None:
         result.judge(line[0], forked(["study", *line], folder), (0,))
     beside = os.fsencode(folder / name) + bytes(rng.choice([b"-wal", b"-shm", b"-journal"]))
     try:
-        rng.choice([os.mkfifo, os.mkdir, lambda path: os.symlink("t.csv", path)])(beside)
+        (os.mkfifo, os.mkdir, lambda path: os.symlink("t.csv", path))[rng.integers(3)](beside)
     except OSError:  # the name is too long for it
         return
     for part in ("ask", "export"):

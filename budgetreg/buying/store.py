@@ -18,10 +18,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from budgetreg.buying.locking import changing
 from budgetreg.buying.tables import TABLES, fault_of_study
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.files.integrity import digest
-from budgetreg.files.locking import changing
 from budgetreg.files.paths import regular
 from budgetreg.files.writing import os_errors_explained, write_atomically
 

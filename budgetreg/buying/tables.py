@@ -128,8 +128,8 @@ _FAULTS = {
     "an event is not possible": (
         "SELECT 1 FROM log LEFT JOIN examples ON examples.number = example "
         "LEFT JOIN attributes ON attributes.number = attribute LEFT JOIN orders ON orders.number = order_number "
-        "WHERE (order_number IS NOT NULL AND orders.number IS NULL) OR CASE event WHEN 'ask' THEN orders.number IS NULL "
-        "WHEN 'cancel' THEN orders.number IS NULL "
+        "WHERE (order_number IS NOT NULL AND orders.number IS NULL) OR CASE event "
+        "WHEN 'ask' THEN orders.number IS NULL WHEN 'cancel' THEN orders.number IS NULL "
         "WHEN 'example' THEN examples.number IS NULL "
         f"WHEN 'target' THEN examples.number IS NULL OR NOT ({_is_text('new')} OR {_can_be_computed_with('new')}) "
         "WHEN 'tell' THEN examples.number IS NULL OR attributes.number IS NULL "

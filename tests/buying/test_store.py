@@ -379,8 +379,8 @@ def test_two_changes_at_once_are_both_kept(path: Path) -> None:
 def test_waiting_is_reported_and_ends(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], call: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr("budgetreg.files.locking.SILENT", 0.05)
-    monkeypatch.setattr("budgetreg.files.locking.PATIENCE", 0.2)
+    monkeypatch.setattr("budgetreg.buying.locking.SILENT", 0.05)
+    monkeypatch.setattr("budgetreg.buying.locking.PATIENCE", 0.2)
     study = created(path)
     with meanwhile(call, path, 0.8):
         with pytest.raises(UserError, match=r"trial.db: another process has been changing it for .* try again later"):
