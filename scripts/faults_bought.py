@@ -379,7 +379,7 @@ MUTANTS = (
     ),
     Mutant(
         "whoever waited changes the file that was replaced",
-        "buying.locking:_locked",
+        "buying.locking:changing",
         rewrite("_lock(_1) and os.path.samestat(_2, _3)", "_lock(_1)"),
         "two people hold locks on different files of one name",
         (STORE,),

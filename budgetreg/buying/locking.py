@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from budgetreg.errors import UserError
 from budgetreg.files.paths import regular
@@ -38,21 +37,18 @@ def changing(path: Path) -> Iterator[None]:
     UserError
         If the file cannot be changed, or another process is still changing it after 30 s.
     """
-    with _locked(path):
-        yield
-
-
-def _locked(path: Path) -> IO[bytes]:
-    """Return the file, open and locked until it is closed."""
     began, reported = time.monotonic(), False
     while True:
         with os_errors_explained(f"write {path}"):
             regular(path)
             file = path.open("r+b")
-            # The one that held the lock before may have put another file in its place.
-            if _lock(file.fileno()) and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
-            file.close()
+        with file:
+            with os_errors_explained(f"write {path}"):
+                # The one that held the lock before may have put another file in its place.
+                ours = _lock(file.fileno()) and os.path.samestat(os.fstat(file.fileno()), path.stat())
+            if ours:
+                yield
+                return
         waited = time.monotonic() - began
         if waited > PATIENCE:
             raise UserError(f"{path}: another process has been changing it for {waited:.0f} s: try again later")

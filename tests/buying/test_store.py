@@ -1,5 +1,6 @@
 """The file of a study: logs beside it, copies, who may write, waiting, odd paths, and changes by other programs."""
 
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -372,6 +373,27 @@ def test_two_changes_at_once_are_both_kept(path: Path) -> None:
     with meanwhile(change_slowly, path, 0.3):
         assert study.state().known.sum() == 0  # whoever reads waits for nobody
         told(study, "p3", 1.0)
+    assert study.state().known.sum() == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the lock is another one there")
+def test_the_lock_is_on_the_file_that_has_the_name_now(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process replaces the file between opening and locking it, and a third one changes the new one."""
+    study, lock, started = created(path), fcntl.fcntl, path.with_name("started")
+    children: list[int] = []
+
+    def late(*arguments: Any) -> Any:
+        if not children:
+            os.replace(shutil.copy(path, path.with_name("copy.db")), path)
+            monkeypatch.setattr(fcntl, "fcntl", lock)
+            children.append(in_child(lambda: change_slowly(path, started, 0.3)))
+            while not started.exists():
+                time.sleep(0.01)
+        return lock(*arguments)
+
+    monkeypatch.setattr(fcntl, "fcntl", late)
+    told(study, "p3", 1.0)
+    os.waitpid(children[0], 0)
     assert study.state().known.sum() == 2
 
 
