@@ -1,5 +1,7 @@
 """The mutants of ``make mutants`` on what is bought: values and units, groups and gaps, bills, pilots, intervals."""
 
+from contextlib import nullcontext
+
 from mutation import Mutant, around, rewrite
 
 ADVICE = "tests/analysis/test_advice.py"
@@ -17,6 +19,7 @@ NAMES = "tests/buying/test_names.py"
 OUT = "tests/cli/test_out.py"
 RESULTS = "tests/buying/test_results.py"
 SCALE = "tests/protocol/test_scale.py"
+STORE = "tests/buying/test_store.py"
 TAILS = "tests/learners/test_tails.py"
 WEIGHTS = "tests/sampling/test_importance_weights.py"
 
@@ -633,5 +636,68 @@ MUTANTS = (
         around(lambda is_ours, pdf: True),
         "somebody's picture beside a study is lost",
         ("tests/figures/test_canvas.py",),
+    # The file of a study
+    Mutant(
+        "two processes change a study at once",
+        "buying.locking:changing",
+        around(lambda changing, path: nullcontext()),
+        "what one of two people has recorded is lost",
+        (STORE,),
+    ),
+    Mutant(
+        "whoever waited changes the file that was replaced",
+        "buying.locking:changing",
+        rewrite("_lock(_1) and os.path.samestat(_2, _3)", "_lock(_1)"),
+        "two people hold locks on different files of one name",
+        (STORE,),
+    ),
+    Mutant(
+        "a change is reported before it is on the disk",
+        "files.writing:write_atomically",
+        rewrite("os.fsync(file.fileno())", "pass"),
+        "what was recorded is lost by a power cut",
+        (STORE,),
+    ),
+    Mutant(
+        "a new study replaces one that somebody else makes meanwhile",
+        "buying.store:create",
+        rewrite("_write(path, connection, replace=False)", "_write(path, connection, replace=True)"),
+        "what somebody else has recorded is lost",
+        (STORE,),
+    ),
+    Mutant(
+        "changed files have anybody's permissions",
+        "files.writing:_keep_access",
+        around(lambda keep_access, descriptor, target: None),
+        "anybody may read a study that was private",
+        (STORE,),
+    ),
+    Mutant(
+        "logs of a removed study stay",
+        "buying.store:_write",
+        rewrite("log.unlink(missing_ok=True)", "pass"),
+        "SQLite mixes the orders of a removed study into a new one",
+        (STORE,),
+    ),
+    Mutant(
+        "any log belongs to a study of schema 1",
+        "buying.store:_refuse_changes_in",
+        around(lambda refuse, logs, path, content: None),
+        "what the log holds is lost, or is that of another study",
+        (STORE,),
+    ),
+    Mutant(
+        "a study may have changed outside",
+        "buying.store:_opened",
+        rewrite("digest(content).encode() == seal", "True"),
+        "values that nobody measured are learned from",
+        (STORE,),
+    ),
+    Mutant(
+        "a study of schema 1 may hold anything",
+        "buying.tables:fault_of_study",
+        around(lambda fault_of_study, connection: ""),
+        "negative prices and three labels are computed with",
+        (STORE,),
     ),
 )

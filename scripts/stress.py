@@ -17,7 +17,9 @@ The trials are random, but the same for the same seed:
 - cluster: give dask's backend the address of something else or none, or kill or stop its scheduler. The command must
   report in one line, in time, that no scheduler answers, and finish the run later.
 - study: kill a command of a study at a random moment before its end. The same command must then leave the study and
-  all files as an undisturbed one.
+  all files as an undisturbed one. Put logs of other studies beside a study, copy it while others use it, make it
+  read-only, change it by SQL, give it odd names, and have other processes change it. The answer must be right, or one
+  line.
 - estimator: give estimators arrays, frames, matrices and lists whose cells are masked, missing, dates, text or huge.
   The numbers and the bill must be those of the array with NaN there, or the input must be refused in one line.
 - name: name files, attributes, units and studies with formulas, letters of any script, control characters or bytes.
@@ -88,7 +90,7 @@ WHOLE = {
     "environment": 36,
     "cluster": 40,
     "model": 81,
-    "study": 150,
+    "study": 210,
     "estimator": 156,
     "name": 30,
     "input": 40,

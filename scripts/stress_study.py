@@ -1,6 +1,7 @@
-"""Trials of `stress.py` that kill a command of a study at a random moment before its end, and then repeat it.
+"""Trials of `stress.py` on studies: those of `stress_store.py`, and kills of a command at a random moment.
 
-Nothing may be lost, and nothing charged twice: the study and all files are then those of an undisturbed sequence.
+The command is then repeated. Nothing may be lost, and nothing charged twice: the study and all files are those of an
+undisturbed sequence.
 """
 
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import stress_store
 from stress_trials import Answer, Trial, TrialResult, forked, note_leftovers
 
 _N, _STUDY = 40, "trial.db"
@@ -78,11 +80,13 @@ def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
             "expected": _contents(folder),
             "out": answer.out,
         }
-    return cases
+    return cases | stress_store.prepared(place)
 
 
 def tried(trial: Trial) -> TrialResult:
-    """Kill a command at a random moment, repeat it, and compare what is left."""
+    """Kill a command at a random moment, repeat it, and compare what is left; or try the file of a study."""
+    if trial.case not in SEQUENCE:
+        return stress_store.tried(trial)
     result, options = TrialResult(trial), trial.options
     folder = Path(tempfile.mkdtemp(dir=trial.place)) / "here"
     moment = float(trial.rng.uniform(0.001, 1.2 * options["seconds"]))

@@ -153,12 +153,10 @@ def _is_there(path: Path, origin: str) -> bool:
     """Return whether a file is a study that began as another would; the command that makes it can then be repeated."""
     try:
         there = store.StudyFile(path)
+        with there.reading():
+            return bool(there.one("SELECT content FROM facts WHERE name = 'origin'") == origin)
     except DataError:
         return False
-    try:
-        return bool(there.one("SELECT content FROM facts WHERE name = 'origin'") == origin)
-    finally:
-        there.close()
 
 
 def _grouped(names: Sequence[str], groups: Mapping[str, str]) -> Groups | None:

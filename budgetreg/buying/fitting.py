@@ -17,11 +17,9 @@ def fitted(state: State) -> JointModel:
     Raises
     ------
     DataError
-        If no target is known.
-    ConfigError
-        If the study's learner is none, or has no such model.
+        If no target is known, or the study's learner is not there.
     """
-    _refuse_no_target(state)
+    _refuse_unlearnable(state)
     return learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
 
 
@@ -31,13 +29,13 @@ def estimator_of(state: State) -> "BudgetRegressor":
     Raises
     ------
     DataError
-        If no target is known.
+        If no target is known, or the study's learner is not there.
     """
     import pandas as pd  # here, as these are slow to load and the model alone needs none
 
     from budgetreg.estimators import ESTIMATORS, BudgetRegressor
 
-    _refuse_no_target(state)
+    _refuse_unlearnable(state)
     kinds = (kind for kind in ESTIMATORS.values() if kind.algo == state.facts["algo"] and not kind.tuned)
     estimator = next(kinds)(random_state=int(state.facts["seed"]))
     estimator.fit(pd.DataFrame(state.values, columns=list(state.attributes)), state.y)
@@ -71,7 +69,11 @@ def check_learner(algo: str) -> None:
         )
 
 
-def _refuse_no_target(state: State) -> None:
+def _refuse_unlearnable(state: State) -> None:
+    try:
+        check_learner(state.facts["algo"])
+    except ConfigError as error:  # such as a learner of a package that is not installed here
+        raise DataError(f"nothing can be learned from the study: {error}") from error
     if not state.known_targets.any():
         raise DataError(
             f"nothing can be learned, as no target is known: budgetreg study add records the column "

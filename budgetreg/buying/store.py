@@ -1,70 +1,51 @@
-"""The file of a study: an SQLite database; changes are whole, durable, and made by one process at a time.
+"""The file of a study: an SQLite database that is replaced as a whole by each change, and ends in its digest.
 
-The database is in the mode of a write-ahead log, so that readers do not wait for a writer. After each change the log
-is moved into the file, so that a copy of the file alone is a backup. SQLite's own number for applications marks the
-file as a study, and its number for users is the schema.
+SQLite never opens the file itself: queries and changes are made in memory. So there is no log beside it that a kill can
+leave, or that belongs to another file; whoever copies the file has a backup, and who reads it waits for nobody.
+The digest shows whether anything else has changed the file. SQLite's own number for applications marks the file as a
+study, and its number for users is the schema.
+
+Files of schema 1 have no digest, and may have a log. They are read, and get the present schema with their next change.
 """
 
+import os
 import sqlite3
+import stat
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from budgetreg.buying.locking import changing
+from budgetreg.buying.tables import TABLES, fault_of_study
 from budgetreg.errors import ConfigError, DataError, UserError
+from budgetreg.files.integrity import digest
 from budgetreg.files.paths import regular
 from budgetreg.files.writing import os_errors_explained, write_atomically
 
-SCHEMA = 1
-"""Version of the tables below; a file with a larger number was written by a newer version."""
+SCHEMA = 2
+"""Version of the file; one with a larger number was written by a newer version."""
+
+_WITHOUT_DIGEST = 1
+"""The schema of files that SQLite itself wrote, with a write-ahead log."""
 
 _APPLICATION = 0x62677374
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100  # bytes
-_MODES, _SCHEMA_AT, _APPLICATION_AT = 18, 60, 68
+_MODES, _SCHEMA_AT, _APPLICATION_AT = slice(18, 20), 60, 68
 """Where SQLite's file format has the versions for writing and reading, the schema, and the application."""
-_WITH_LOG = b"\2\2"
-_PATIENCE = 300.0
-"""Seconds that a writer waits for another one: an order for a large table takes some."""
-
-_TABLES = f"""
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {SCHEMA};
-CREATE TABLE facts (name TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE attributes (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, cost REAL NOT NULL, head INTEGER NOT NULL,
-    low REAL, high REAL
-);
-CREATE TABLE examples (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, target);
-CREATE TABLE orders (
-    number INTEGER PRIMARY KEY, spend REAL NOT NULL, per_example INTEGER, seed INTEGER NOT NULL, reason TEXT NOT NULL,
-    cancelled INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE lines (
-    order_number INTEGER NOT NULL REFERENCES orders, place INTEGER NOT NULL,
-    example INTEGER NOT NULL REFERENCES examples, attribute INTEGER NOT NULL REFERENCES attributes, cost REAL NOT NULL,
-    PRIMARY KEY (order_number, place)
-) WITHOUT ROWID;
-CREATE TABLE cells (
-    example INTEGER NOT NULL REFERENCES examples, attribute INTEGER NOT NULL REFERENCES attributes,
-    state TEXT NOT NULL CHECK (state IN ('on order', 'known', 'unavailable')),
-    value REAL CHECK ((value IS NOT NULL) = (state = 'known')),
-    order_number INTEGER REFERENCES orders, paid INTEGER NOT NULL CHECK (state = 'known' OR NOT paid),
-    PRIMARY KEY (example, attribute)
-) WITHOUT ROWID;
-CREATE TABLE log (
-    number INTEGER PRIMARY KEY, event TEXT NOT NULL, example INTEGER, attribute INTEGER, order_number INTEGER, old, new
-);
-CREATE TABLE estimates (state INTEGER PRIMARY KEY, spent REAL NOT NULL, content TEXT NOT NULL);
-"""
+_WITHOUT_LOG = b"\1\1"
+_DIGEST = len(digest(b""))
+_LOGS = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite may keep beside a database."""
 
 Row = tuple[Any, ...]
 
 
 class StudyFile:
-    """An open study.
+    """A study, of which nothing stays open between the blocks that read or change it.
 
     Parameters
     ----------
@@ -74,49 +55,32 @@ class StudyFile:
     Raises
     ------
     DataError
-        If there is no such file, or it is no study, damaged, or of a newer version.
+        If there is no such file, or it is no study, damaged, changed by something else, or of a newer version.
     """
 
     def __init__(self, path: Path) -> None:
-        _check(path)
         self.path = path
-        with self._explained():
-            self._connection = sqlite3.connect(
-                f"file:{quote(str(path.absolute()))}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None
-            )
-            # A change is on the disk before the command that made it reports it.
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
-
-    def close(self) -> None:
-        """Close the file; the last one to close it removes the log beside it."""
-        with self._explained():
-            self._connection.close()
+        with self.reading():
+            pass
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Show one state of the file to all queries of the block, whatever others write meanwhile."""
-        with self._explained():
-            self._connection.execute("BEGIN")
+        with closing(_opened(self.path)) as self._connection:
             try:
                 yield
-            finally:
-                self._connection.execute("ROLLBACK")
+            except sqlite3.OperationalError as error:  # such as a database that is too large
+                raise UserError(f"cannot use {self.path}: {error}") from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Make all changes of the block at once and durable, or none if it raises; others wait meanwhile."""
-        with self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
-            # It waits for nobody: what a reader still needs stays in the log until a later change.
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        with changing(self.path), self.reading():
+            self._connection.execute("BEGIN")
+            yield
+            self._connection.execute("COMMIT")
+            if self._connection.total_changes:
+                _write(self.path, self._connection, replace=True)
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a query."""
@@ -131,22 +95,6 @@ class StudyFile:
     def change(self, statement: str, rows: Iterable[Sequence[object]] = ((),)) -> None:
         """Execute a statement for each row of values, once if it has none."""
         self._connection.executemany(statement, rows)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn an error of SQLite into one line for the user."""
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                raise UserError(
-                    f"{self.path}: another process has been writing for {_PATIENCE:.0f} s: try again later"
-                ) from error
-            raise UserError(f"cannot use {self.path}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
-                raise  # a bug
-            raise DataError(f"{self.path} is damaged: {error}; use a copy of it") from error
 
 
 def create(path: Path, tables: Iterable[tuple[str, Iterable[Sequence[object]]]]) -> None:
@@ -166,47 +114,122 @@ def create(path: Path, tables: Iterable[tuple[str, Iterable[Sequence[object]]]])
     UserError
         If the file cannot be written, or somebody else makes one meanwhile.
     """
-    refuse_existing(path)
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.executescript(_TABLES)
-    for name, rows in tables:
-        width = len(connection.execute(f"PRAGMA table_info({name})").fetchall())
-        connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * width)})", rows)
-    content = bytearray(connection.serialize())
-    connection.close()
-    content[_MODES : _MODES + len(_WITH_LOG)] = _WITH_LOG  # a database in memory has no log
-    write_atomically(path, bytes(content), replace=False)
+    with os_errors_explained(f"write {path}"):
+        if os.path.lexists(path):
+            raise ConfigError(f"{path} exists already: choose another name, or remove it")
+    with closing(_in_memory()) as connection:
+        connection.executescript(TABLES)
+        for name, rows in tables:
+            width = len(connection.execute(f"PRAGMA table_info({name})").fetchall())
+            connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * width)})", rows)
+        _write(path, connection, replace=False)
 
 
-def refuse_existing(path: Path) -> None:
-    """Refuse a path where something is.
+def _in_memory() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None)
+
+
+def _write(path: Path, connection: sqlite3.Connection, *, replace: bool) -> None:
+    """Write a database to a file, without the logs that SQLite kept beside an earlier one of that name."""
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    content = connection.serialize()
+    with os_errors_explained(f"write {path}"):
+        for log in _logs(path).values():
+            log.unlink(missing_ok=True)
+    write_atomically(path, content + digest(content).encode(), replace=replace)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Return the content of a study in memory.
 
     Raises
     ------
-    ConfigError
-        If there is something.
+    DataError
+        As for `StudyFile`.
     """
-    if path.exists() or path.is_symlink():
-        raise ConfigError(f"{path} exists already: choose another name, or remove it")
-
-
-def _check(path: Path) -> None:
-    """Refuse what is no study, and studies of newer versions, before SQLite opens them."""
     with os_errors_explained(f"open {path}", DataError):
+        logs = _logs(path)
         regular(path)
         with path.open("rb") as file:
             header = file.read(_HEADER)
-    if not header.startswith(_MAGIC) or len(header) < _HEADER or _number(header, _APPLICATION_AT) != _APPLICATION:
+            schema = _schema(path, header)
+            content = header + file.read()
+    if schema == _WITHOUT_DIGEST:
+        intact = False
+        _refuse_changes_in(logs, path, content)
+    else:
+        content, seal = content[:-_DIGEST], content[-_DIGEST:]
+        intact = digest(content).encode() == seal
+    connection = _in_memory()
+    try:
+        connection.deserialize(bytes(content[: _MODES.start]) + _WITHOUT_LOG + content[_MODES.stop :])
+        fault = "" if intact else fault_of_study(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise DataError(f"{path} is damaged: {error}; use a copy of it") from error
+    if not intact and schema != _WITHOUT_DIGEST:
+        fault = fault or "its checksum does not match"
+    if fault:
+        connection.close()
+        raise DataError(f"{path} was changed outside budgetreg: {fault}; use a copy of it")
+    return connection
+
+
+def _schema(path: Path, header: bytes) -> int:
+    """Return the schema in the first bytes of a file; refuse what is no study, and studies of newer versions."""
+
+    def number(at: int) -> int:
+        return int(struct.unpack_from(">i", header, at)[0])
+
+    if not header.startswith(_MAGIC) or len(header) < _HEADER or number(_APPLICATION_AT) != _APPLICATION:
         raise DataError(f"{path} is not a study: budgetreg study create makes one")
-    schema = _number(header, _SCHEMA_AT)
+    schema = number(_SCHEMA_AT)
     if schema > SCHEMA:
         raise DataError(
             f"{path} was written by a newer version of budgetreg (schema {schema}, and this one reads up to {SCHEMA}): "
             "update budgetreg"
         )
+    return schema
 
 
-def _number(header: bytes, at: int) -> int:
-    number: int
-    (number,) = struct.unpack_from(">i", header, at)
-    return number
+def _logs(path: Path) -> dict[str, Path]:
+    """Return by ending the files beside a study that SQLite would take for its logs.
+
+    Raises
+    ------
+    DataError
+        If one is no regular file: SQLite would follow it, or wait for it.
+    """
+    beside = {ending: Path(f"{os.path.realpath(path)}{ending}") for ending in _LOGS}
+    logs = {ending: log for ending, log in beside.items() if os.path.lexists(log)}
+    for log in logs.values():
+        if not stat.S_ISREG(log.lstat().st_mode):
+            raise DataError(f"{log} is not a regular file, but SQLite keeps the log of a study there: remove it")
+    return logs
+
+
+def _refuse_changes_in(logs: Mapping[str, Path], path: Path, content: bytes) -> None:
+    """Refuse logs that would change a study of schema 1, as nothing shows whether they belong to it.
+
+    The log that a killed process leaves has nothing that is not in the file, unless another process was reading it.
+    """
+    if not any(log.stat().st_size for log in logs.values()):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "study")
+        copy.write_bytes(content)
+        for ending, log in logs.items():
+            Path(f"{copy}{ending}").write_bytes(log.read_bytes())
+        try:
+            with closing(sqlite3.connect(copy)) as connection:
+                changes = connection.serialize() != content
+        except sqlite3.DatabaseError:
+            changes = True
+    if changes:
+        raise DataError(
+            f"{path} has a log beside it, {' and '.join(log.name for log in logs.values())}, that would change it, and "
+            "nothing shows whether it belongs to this study: remove the log, if it is that of another study; if it is "
+            f"its own, sqlite3 {path} 'PRAGMA wal_checkpoint' moves it into the study"
+        )

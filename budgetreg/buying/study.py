@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,7 +25,7 @@ from budgetreg.buying.recording import Recorded, record
 from budgetreg.buying.sheets import read_sheet, sheet_of, text_of
 from budgetreg.buying.state import State, state_of, targets_of
 from budgetreg.buying.store import StudyFile
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, UserError
 from budgetreg.files.paths import at_home
 from budgetreg.files.writing import refuse_foreign, write_atomically
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """An open study. Several processes may use its file; a change is whole, and durable when the call returns.
+    """A study. Several processes may use its file; a change is whole, and durable when the call returns.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class Study:
     Raises
     ------
     DataError
-        If there is no such file, or it is no study, damaged, or of a newer version.
+        If there is no such file, or it is no study, damaged, changed by another program, or of a newer version.
 
     Examples
     --------
@@ -142,7 +143,7 @@ class Study:
         buyable = creation.attributes_of(
             rows, names, listed, groups, None if ranges is None else at_home(ranges), unit, others
         )
-        creation.create(at_home(path), rows, buyable, seed, algo)
+        creation.create(at_home(path), rows, buyable, _whole("seed", seed, 0), algo)
         return cls(path)
 
     @property
@@ -151,18 +152,16 @@ class Study:
         return [os.path.realpath(self.path) + ending for ending in ("", "-wal", "-shm", "-journal")]
 
     def __enter__(self) -> Self:
-        """Return the study, which is closed at the end of the block."""
+        """Return the study."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file."""
-        self.close()
+        """Do nothing, see `close`."""
 
     def close(self) -> None:
-        """Close the file; a copy of it is then a backup."""
-        self._store.close()
+        """Do nothing: no file stays open between calls, and at any moment a copy of the file is a backup."""
 
     def add(
         self,
@@ -334,7 +333,7 @@ class Study:
         return forecast_of(state, fitted(state), self._estimates(state).error, list(map(float, spendings)))
 
     def estimates(self) -> Estimates:
-        """Return estimates of the error and a forecast; the file keeps them until something changes.
+        """Return estimates of the error and a forecast; the file keeps them, if it can be written.
 
         Returns
         -------
@@ -360,7 +359,7 @@ class Study:
         if known is not None:
             return known
         estimates = estimates_of(state)  # takes long, so that others may write meanwhile
-        with self._store.writing():
+        with suppress(UserError), self._store.writing():  # whoever may only read the file gets them all the same
             keep(self._store, state, estimates)
         return estimates
 

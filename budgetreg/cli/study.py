@@ -177,8 +177,15 @@ def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     else:
         print(ABOUT_ESTIMATES)
         console().print(estimates_table(estimates, bill.unit))
-    for path in draw_study(study, keys.get("out")):
-        print(in_one_line(shown(path)))
+    try:
+        drawn = draw_study(study, keys.get("out"))
+    except UserError as error:
+        if "out" in keys:
+            raise
+        say(f"no figure: {error}: out=FOLDER writes it elsewhere")  # the study may lie where we may only read
+    else:
+        for path in drawn:
+            print(in_one_line(shown(path)))
 
 
 def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:

@@ -192,7 +192,8 @@ def _in_rows(count: int) -> list[int]:
 
 def write_finding(figure: Figure, finding: str) -> int:
     """Write what a figure shows above it; return the number of lines. The width of the figure has to be set."""
-    lines = textwrap.wrap(finding, int(figure.get_figwidth() * _LETTERS_PER_INCH))
+    text = finding.encode(errors="backslashreplace").decode()  # names of files need not be text
+    lines = textwrap.wrap(text, int(figure.get_figwidth() * _LETTERS_PER_INCH))
     if lines:
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return len(lines)

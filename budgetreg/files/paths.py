@@ -6,6 +6,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from budgetreg.errors import ConfigError
+
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -16,7 +18,19 @@ _KINDS = {
 
 
 def at_home(path: Path | str) -> Path:
-    """Return a path with the home folder in place of ``~``; the name of an unknown user stays, as in a shell."""
+    """Return a path with the home folder in place of ``~``; the name of an unknown user stays, as in a shell.
+
+    Raises
+    ------
+    ConfigError
+        If no file can have this name.
+    """
+    try:
+        if "\0" in os.fspath(path):
+            raise ValueError("it holds a null character")
+        os.fsencode(path)
+    except ValueError as error:
+        raise ConfigError(f"{str(path)!r} cannot be the name of a file: {error}") from error
     return Path(os.path.expanduser(path))
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,7 +42,8 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
     Parameters
     ----------
     path : Path
-        The file; its folder must exist. A link is kept, and the file that it leads to is written.
+        The file; its folder must exist. A link is kept, and the file that it leads to is written. Who may read or
+        write an existing file stays the same.
     data : bytes
         The new content.
     replace : bool
@@ -62,6 +64,7 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
             # Not `tempfile`: only the owner may read its files, and results are there to be shared. An exclusive
             # creation follows no link that somebody else has put there.
             with temporary.open("xb") as file:
+                _keep_access(file.fileno(), target)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -104,6 +107,16 @@ def refuse_foreign(path: Path, is_ours: Callable[[bytes], bool], inputs: Iterabl
         foreign = there and not is_ours(content_of_regular(Path(target)))
     if foreign:
         raise ConfigError(f"{path} is there already, and would be replaced: choose another place, or remove it")
+
+
+def _keep_access(descriptor: int, target: Path) -> None:
+    """Give a new file the mode and the owners of the one whose place it takes, as far as that is allowed."""
+    with suppress(FileNotFoundError):
+        before = target.stat()
+        for owner in (before.st_uid, -1):  # only root may give a file away
+            with suppress(PermissionError):
+                os.fchown(descriptor, owner, before.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
 
 
 def files_below(folder: Path, name: str) -> list[Path]:

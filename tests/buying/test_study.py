@@ -345,9 +345,9 @@ def test_only_studies_are_opened(path: Path) -> None:
     path.unlink()
     created(path).close()
     with sqlite3.connect(path) as newer:
-        newer.execute("PRAGMA user_version = 2")
+        newer.execute("PRAGMA user_version = 3")
     newer.close()
-    with pytest.raises(DataError, match=r"newer version of budgetreg \(schema 2, and this one reads up to 1\)"):
+    with pytest.raises(DataError, match=r"newer version of budgetreg \(schema 3, and this one reads up to 2\)"):
         budgetreg.Study(path)
 
 
