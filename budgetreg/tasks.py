@@ -40,6 +40,8 @@ class WithIntercept(NamedTuple):
     """Shape (F, G), in units of the target."""
     moments: Callable[[int], JointMoments] | None = None
     """Returns what the learner knows of the attributes and the target of a stream; None if it models none."""
+    left_out: np.ndarray | None = None
+    """The attributes, bool of shape (F, d), whose scale the values seen do not show; None if there are none."""
 
 
 Outputs = np.ndarray | WithIntercept

@@ -75,7 +75,9 @@ def _origins(outputs: WithIntercept) -> list[Origin]:
     of_stream = [
         None if outputs.moments is None else partial(outputs.moments, f) for f in range(len(outputs.intercept))
     ]
-    return [Origin(None, b, moments) for b, moments in zip(outputs.intercept, of_stream, strict=True)]
+    left_out = [None] * len(of_stream) if outputs.left_out is None else list(outputs.left_out)
+    parts = zip(outputs.intercept, of_stream, left_out, strict=True)
+    return [Origin(None, b, moments, without) for b, moments, without in parts]
 
 
 def _problem(learner: Learner, outputs: object, accessor: Accessor, given: SideInformation) -> str:

@@ -136,8 +136,13 @@ class FixedSubset(Learner):
         """
         free = np.zeros(accessor.d, dtype=bool) if accessor.free is None else accessor.free
         groups = accessor.groups or Groups(tuple(range(accessor.d)))
-        streams = zip(imputation.tables(entries.blocks(), accessor.d), orders, strict=True)
-        chosen = [_selected(X, y, order, free, groups, given) for (X, y), order in streams]
+        blocks = entries.blocks()
+        unusable = Rescaled(blocks, accessor.d, given.scaled, accessor.stored_units()).unusable
+        streams = zip(imputation.tables(blocks, accessor.d), unusable, orders, strict=True)
+        chosen = [
+            _selected(np.where(without, np.nan, X), y, order, free, groups, given)
+            for (X, y), without, order in streams
+        ]
         width = max(map(len, chosen))
         return np.stack([np.pad(each, (0, width - len(each)), constant_values=accessor.d) for each in chosen])
 
@@ -175,9 +180,10 @@ def _selected(
 def _outputs(entries: Entries, chosen: np.ndarray, accessor: Accessor, given: SideInformation) -> Outputs:
     """Return ridge on the chosen attributes (F, n) of all examples; means stand for values that were not seen."""
     W, b = np.zeros((len(chosen), accessor.d, 1)), np.zeros((len(chosen), 1))
-    rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled)
+    rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
     for f, (X, y) in enumerate(imputation.tables(rescaled.blocks, accessor.d)):
-        options = {"centred": given.centred, "intercept": given.intercept}
+        options = {"centred": given.centred, "intercept": given.intercept, "excess": rescaled.excess[f]}
         some = chosen[f][chosen[f] < accessor.d]
-        W[f, some, 0], b[f] = imputation.regressor(X[:, some], y, impute="mean", rescale=True, **options)
+        X = np.where(rescaled.unusable[f], np.nan, X)[:, some]
+        W[f, some, 0], b[f] = imputation.regressor(X, y, impute="mean", rescale=True, **options)
     return rescaled.as_revealed(WithIntercept(W, b) if given.centred or given.intercept else W)

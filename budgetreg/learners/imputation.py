@@ -39,6 +39,9 @@ _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 _FOLDS = 10
 """Parts of the rows that are held out in turn to scale a regressor."""
 
+_LARGE = 5.0
+"""Excess of new values that counts: ridge expects no larger values, unless they dominate those seen."""
+
 _D, _M = 5, 40
 """Attributes and examples of the check at k = d."""
 
@@ -113,12 +116,13 @@ class ImputationLearner(PairwiseLearner):
         for collected in collect(accessor, checkpoints, rngs, given.k):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
-            rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled)
+            rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
+            options = {"rescale": self.rescale, "centred": given.centred, "intercept": given.intercept}
             solutions = [
-                regressor(
-                    X, y, impute=self.impute, rescale=self.rescale, centred=given.centred, intercept=given.intercept
+                regressor(np.where(unusable, np.nan, X), y, impute=self.impute, excess=excess, **options)
+                for (X, y), unusable, excess in zip(
+                    tables(rescaled.blocks, accessor.d), rescaled.unusable, rescaled.excess, strict=True
                 )
-                for X, y in tables(rescaled.blocks, accessor.d)
             ]
             W = np.stack([w for w, _ in solutions])[:, :, None]
             b = np.array([[b] for _, b in solutions])
@@ -166,7 +170,14 @@ class ImputationLearner(PairwiseLearner):
 
 
 def regressor(
-    X: np.ndarray, y: np.ndarray, *, impute: str, rescale: bool, centred: bool, intercept: bool
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    impute: str,
+    rescale: bool,
+    centred: bool,
+    intercept: bool,
+    excess: float = 0.0,
 ) -> tuple[np.ndarray, float]:
     """Return the ridge regressor of imputed rows, the mean over the strengths that cross-validation chooses.
 
@@ -182,6 +193,9 @@ def regressor(
         Whether the regressor is scaled for complete rows if means are imputed, see `full_row_scale`.
     centred, intercept : bool
         As for `fit`.
+    excess : float
+        How much larger new values are, see `budgetreg.revealed.units.Rescaled`. From `_LARGE` on, the regressor is
+        shrunk by the share of the variance that they would add, as those of AEML and AEMR are by any.
 
     Returns
     -------
@@ -208,6 +222,10 @@ def regressor(
     w[live] = W.mean(axis=1)
     if rescale and impute == "mean":
         w[live] *= full_row_scale(X[:, live], y - r, chosen, centred=centred)
+    if excess >= _LARGE:
+        explained = np.square(Z @ w[live]).mean()
+        new = excess * float(np.square(w[live]) @ np.nanvar(X[:, live], axis=0))
+        w[live] *= explained / (explained + new) if new else 1.0
     return w, r + float(b.mean()) - float(means @ w[live])
 
 

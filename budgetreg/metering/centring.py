@@ -27,6 +27,8 @@ class Origin(NamedTuple):
     """What is predicted at the origin, one number or one for each setting (G,); in units of the target."""
     moments: Callable[[], JointMoments] | None = None
     """Returns what the learner knows of attributes as the accessor returns them; None if it models none."""
+    left_out: np.ndarray | None = None
+    """The attributes, bool of shape (d,), whose scale the values seen do not show; None if there are none."""
 
 
 def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:

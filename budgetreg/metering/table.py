@@ -66,6 +66,13 @@ class Table:
         values = np.multiply(self._values.rows(index), self._of_rows(self.scale, index), dtype=np.float64)
         return values if self.shift is None else values - self._of_rows(self.shift, index)
 
+    def units_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return scale and shift of the rows (F,), both of shape (F, d)."""
+        shift = 0.0 if self.shift is None else self.shift
+        shape = (*rows.shape, self.d)
+        scale, shift = (np.broadcast_to(self._of_rows(part, rows), shape) for part in (self.scale, shift))
+        return scale, shift
+
     def shifted(self, shift: np.ndarray) -> "Table":
         """Return the same table, from whose values a further shift (d,) is subtracted."""
         return replace(self, shift=shift if self.shift is None else self.shift + shift)

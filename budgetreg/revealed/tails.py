@@ -23,6 +23,8 @@ References
 B. M. Hill. A simple general approach to inference about the tail of a distribution. Annals of Statistics 3, 1975.
 """
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 _LEAST = 8
@@ -46,6 +48,29 @@ _LEAST_TAIL = 20
 _LEAST_INDEX = 1.3
 """Tail index below which the variance counts as infinite. It is below 2 because the estimate is uncertain, and
 too low for tails that get lighter farther out, such as the lognormal distribution's."""
+
+_ENOUGH = 12
+"""Values other than the median that an attribute with values of both signs needs to show how they spread."""
+
+_DECADES, _SUSPECT, _ORDINARY = 1.7, 1.2, 0.75
+"""Spreads, see `wild`: one that shows decades, one that is then too much for other attributes, and one that a quarter of
+the attributes must not exceed. It is 0.5 for normal values, and about 1 for the most skewed columns of the tables of
+scikit-learn."""
+
+LARGER = 1e3
+"""How many times larger than those seen the next value of such an attribute may be."""
+
+_NEAR = 1e-5
+"""Distance from the median, in the largest one, up to which a value counts as equal to it."""
+
+_FEW, _RARE = 3, 0.15
+"""Values away from the median, and their share, up to which they do not show how far away the next one will be."""
+
+_UNLIKE = 10
+"""How many times as far away the farthest of them must be as the nearest."""
+
+_ONE = 0.05
+"""The same share for a single one, as it may be one of two values of an attribute that has no others."""
 
 
 def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
@@ -93,11 +118,8 @@ def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> boo
     d : int
         See `excess`.
     """
-    order = np.argsort(attributes, kind="stable")
-    order = order[attributes[order] < d]
-    ends = np.cumsum(np.bincount(attributes[order], minlength=d))
     logarithms = [np.empty(0)]
-    for x in np.split(values[order], ends[:-1]):
+    for x in by_attribute(attributes, values, d):
         if x.size < _LEAST:
             continue
         top = max(1, int(_TOP * x.size))
@@ -106,6 +128,66 @@ def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> boo
             logarithms.append(np.log(distances[1:] / distances[0]))
     joined = np.concatenate(logarithms)
     return joined.size >= _LEAST_TAIL and bool(joined.mean() > 1 / _LEAST_INDEX)
+
+
+def without_scale(x: np.ndarray, least: float = 0.0) -> bool:
+    """Return whether the values of one attribute do not show how large others will be.
+
+    That is so if nearly all are equal but for rounding, and the few others differ from each other, or there is only one.
+
+    Parameters
+    ----------
+    x : ndarray of float, shape (n,)
+    least : float
+        A distance that few values must have from the others.
+    """
+    if x.size <= _FEW:
+        return False
+    distances = np.sort(np.abs(x - np.median(x)))
+    away = distances[distances > _NEAR * distances[-1]]
+    if not away.size:
+        return False
+    if away.size == 1:
+        return bool(_ONE * x.size >= 1 or away[0] < least)
+    return bool(away.size <= min(_FEW, _RARE * x.size) and (_UNLIKE * away[0] < away[-1] or away[-1] < least))
+
+
+def wild(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return which attributes have values that spread over decades, bool of shape (d,), while others have not.
+
+    One value decides the variance then, and the next may be many times as large. The spread of an attribute is the
+    standard deviation of the logarithms of its values if all have the same sign; else the mean logarithm of the
+    distances from the median that are above their median, in units of it. What shows decades does so by a standard
+    error. Where all attributes have such tails, they show them together, see `excess` and `infinite_variance`.
+
+    Parameters
+    ----------
+    columns : sequence of d ndarray of float
+        The values of each attribute.
+    """
+    spreads, errors = np.zeros((2, len(columns)))
+    for i, x in enumerate(columns):
+        if x.size <= _FEW:
+            continue
+        if x.min() > 0 or x.max() < 0:
+            spreads[i] = np.log(np.abs(x)).std(ddof=1)
+            errors[i] = spreads[i] / np.sqrt(2 * (x.size - 1))
+            continue
+        distances = np.abs(x - np.median(x))
+        distances = np.sort(distances[distances > 0])
+        if distances.size >= _ENOUGH:
+            upper = np.log(distances[distances.size // 2 :] / np.median(distances))
+            spreads[i], errors[i] = upper.mean(), upper.mean() / np.sqrt(upper.size)
+    if not (spreads - errors > _DECADES).any() or np.quantile(spreads, 0.25) > _ORDINARY:
+        return np.zeros(len(columns), dtype=bool)
+    return np.asarray(spreads + errors > _SUSPECT)
+
+
+def by_attribute(attributes: np.ndarray, values: np.ndarray, d: int) -> Iterator[np.ndarray]:
+    """Yield the values of each of d attributes; see `excess`."""
+    order = np.argsort(attributes, kind="stable")
+    order = order[attributes[order] < d]
+    yield from np.split(values[order], np.cumsum(np.bincount(attributes[order], minlength=d))[:-1])
 
 
 def _by_halves(attributes: np.ndarray, values: np.ndarray, d: int) -> float:

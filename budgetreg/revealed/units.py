@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg.metering.centring import JointMoments, sums
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.tails import excess, infinite_variance
+from budgetreg.revealed.tails import LARGER, by_attribute, excess, infinite_variance, wild, without_scale
 from budgetreg.tasks import Outputs, WithIntercept
 
 _LEAST = 3
@@ -15,6 +15,33 @@ _LEAST = 3
 
 _CONSTANT = 1e-12
 """Ratio of variance to mean square up to which an attribute is constant but for rounding."""
+
+_NEGLIGIBLE, _BY_CHANCE = 1e-5, 0.01
+"""Standard deviation, in units of the data or of the largest value in the table, below which a surprise is feared: the
+values of an attribute may be what rounding leaves, or near one value that they nearly always have. So few as three
+values may be near each other by chance: for them it is a hundredth of that."""
+
+_ALONE = 0.1
+"""In the same units, the least distance of a single value from all others, if these are equal: the next may be as large
+as values of other attributes."""
+
+
+def negligible(counts: np.ndarray | float, spreads: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return which attributes vary so little that their next value may be beyond all measure.
+
+    A factor by which an attribute is multiplied changes what is large, hence units of the data matter here: numbers
+    are usually in units in which they spread by more than `_NEGLIGIBLE`.
+
+    Parameters
+    ----------
+    counts : ndarray of float, shape (..., d), or float
+        Numbers of values.
+    spreads, levels : ndarray of float, shape (..., d)
+        Their standard deviations, and the absolute values of their means, in units of the data.
+    """
+    largest = np.maximum(spreads, levels).max(axis=-1, keepdims=True)
+    least = _NEGLIGIBLE * np.minimum(largest, 1.0) * np.where(np.asarray(counts) > _LEAST, 1.0, _BY_CHANCE)
+    return np.asarray(spreads < np.maximum(least, np.sqrt(_CONSTANT) * levels))
 
 
 def units(counts: np.ndarray | float, squares: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,6 +93,11 @@ def inflation(counts: np.ndarray) -> np.ndarray:
 class Rescaled:
     """Revealed values in units of their attributes.
 
+    The values that were seen of an attribute may not show how large others will be: see `negligible` and
+    `budgetreg.revealed.tails.without_scale`. In units of their standard deviation, the next value could have any size,
+    and so could a prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value
+    to come moves what is expected of others.
+
     Parameters
     ----------
     blocks : sequence of Block
@@ -74,22 +106,35 @@ class Rescaled:
         Number of attributes.
     scaled : bool
         If not, all values stay as they are.
+    stored : tuple of ndarray of float, shape (F, d), optional
+        What values of the data were multiplied by, and what was then subtracted; by default 1 and 0.
 
     Attributes
     ----------
     blocks : sequence of Block
         The values in these units.
+    left_out : ndarray of bool, shape (F, d)
+        Attributes that are left out.
+    unusable : ndarray of bool, shape (F, d)
+        These, and all attributes of streams that seem to have no variance, see `infinite_variance`.
     inflation : ndarray of float, shape (F, d)
-        See `inflation`; infinite in streams whose attributes seem to have no variance, see `infinite_variance`; 1 for
-        attributes that do not vary, and if values are not scaled.
+        See `inflation`; infinite for attributes that are unusable; 1 for attributes that do not vary, and if values are
+        not scaled.
     excess : ndarray of float, shape (F,)
         How much larger new values are, see `budgetreg.revealed.tails`; 0 if values are not scaled, because the scale
         of such data is known beforehand and bounds them.
     """
 
-    def __init__(self, blocks: Sequence[Block], d: int, scaled: bool) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        d: int,
+        scaled: bool,
+        stored: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
         F = len(blocks[0].values)
         self.blocks, self._units, self.excess, self.inflation = blocks, None, np.zeros(F), np.ones((F, d))
+        self.left_out = self.unusable = np.zeros((F, d), dtype=bool)
         if not scaled:
             return
         stream = np.arange(F)[:, None, None]
@@ -103,24 +148,50 @@ class Rescaled:
             return [filled[stream, block.attributes] for block in blocks]
 
         counts = total([np.ones(block.values.shape) for block in blocks])
-        means = of_columns(total([block.values for block in blocks]) / np.maximum(counts, 1), 0.0)
+        means = total([block.values for block in blocks]) / np.maximum(counts, 1)
         squares = total([np.square(block.values) for block in blocks])
-        deviations = total([np.square(block.values - m) for block, m in zip(blocks, means, strict=True)])
+        deviations = total(
+            [np.square(block.values - m) for block, m in zip(blocks, of_columns(means, 0.0), strict=True)]
+        )
         self._units, varies = units(counts, squares, deviations)
-        heavy = np.array([infinite_variance(*_joined(blocks, f), d) for f in range(F)])
-        self.inflation = np.where(varies, np.where(heavy[:, None], np.inf, inflation(counts)), 1.0)
+        scale, shift = stored or (np.ones((F, d)), np.zeros((F, d)))
+        spreads, levels = np.sqrt(deviations / np.maximum(counts - 1, 1)) / scale, np.abs(means + shift) / scale
+        # Attributes that are constant are no risk: in units of their size, no prediction depends much on them.
+        several, unbounded, heavy = np.zeros((3, F, d), dtype=bool)
+        small = negligible(counts, spreads, levels)
+        largest = np.maximum(spreads, levels).max(axis=1, keepdims=True)
+        least = _ALONE * np.minimum(largest[:, 0], 1.0)
+        for f in range(F):
+            attributes, values = _joined(blocks, f)
+            columns = list(by_attribute(attributes, values, d))
+            several[f] = [x.size > 1 and x.min() < x.max() for x in columns]
+            small[f] &= several[f] & varies[f]
+            heavy[f] = infinite_variance(_without(attributes, small[f], d), values, d)
+            if not heavy[f].any():
+                columns = [(x + shift[f, i]) / scale[f, i] for i, x in enumerate(columns)]
+                unbounded[f] = wild(columns) | [without_scale(x, least[f]) for x in columns]
+        self.left_out = small | (unbounded & ~heavy)
+        self.unusable = self.left_out | heavy
+        self._units = np.where(small, largest * scale, np.where(self.left_out, LARGER * self._units, self._units))
+        self.inflation = np.where(self.unusable & varies, np.inf, np.where(varies, inflation(counts), 1.0))
         divisors = of_columns(self._units, 1.0)
         self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
-        self.excess = np.array([excess(*_joined(self.blocks, f), d) for f in range(F)])
+        for f in range(F):
+            attributes, values = _joined(self.blocks, f)
+            self.excess[f] = excess(_without(attributes, self.left_out[f], d), values, d)
 
     def as_revealed(self, outputs: Outputs) -> Outputs:
         """Return regressors (F, d, G) of values in these units as regressors of the values that were revealed."""
         if self._units is None:
             return outputs
         if not isinstance(outputs, WithIntercept):
-            return outputs / self._units[:, :, None]
+            if not self.left_out.any():
+                return outputs / self._units[:, :, None]
+            outputs = WithIntercept(outputs, np.zeros((len(outputs), outputs.shape[2])))
         moments = None if outputs.moments is None else partial(self._moments_as_revealed, outputs.moments)
-        return WithIntercept(outputs.regressors / self._units[:, :, None], outputs.intercept, moments)
+        return WithIntercept(
+            outputs.regressors / self._units[:, :, None], outputs.intercept, moments, self.left_out
+        )
 
     def _moments_as_revealed(self, moments: Callable[[int], JointMoments], f: int) -> JointMoments:
         assert self._units is not None
@@ -135,3 +206,8 @@ def _joined(blocks: Sequence[Block], f: int) -> tuple[np.ndarray, np.ndarray]:
         np.concatenate([part[f].reshape(-1) for part in parts]) for parts in zip(*blocks, strict=True)
     )
     return attributes, values
+
+
+def _without(attributes: np.ndarray, left_out: np.ndarray, d: int) -> np.ndarray:
+    """Return attributes, d in place of those that are left out (d,)."""
+    return np.where(np.append(left_out, [True, True])[np.minimum(attributes, d)], d, attributes)

@@ -77,7 +77,7 @@ class FactorRegression(PlannedDrawsLearner):
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in self.collected(accessor, checkpoints, rngs, given):
-            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
+            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised = StandardisedEntries(rescaled.blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
             moments = posterior_moments(
                 posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws

@@ -89,7 +89,7 @@ class MomentRegression(PlannedDrawsLearner):
         chains, draws = zip(*(rng.spawn(2) for rng in rngs), strict=True)
         posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averages else None
         for collected in self.collected(accessor, checkpoints, rngs, given):
-            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
+            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             blocks, phases = rescaled.blocks, collected.phases
             if posterior:
                 standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
