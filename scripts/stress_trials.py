@@ -149,7 +149,9 @@ def ended(process: "subprocess.Popen[str]", limit: float = LIMIT) -> Answer:
     return Answer(process.returncode, out, err, hung)
 
 
-def forked(words: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None) -> Answer:
+def forked(
+    words: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None, limit: float | None = None
+) -> Answer:
     """Run the command in a fork of this process, which has imported all that the command needs.
 
     Parameters
@@ -160,6 +162,8 @@ def forked(words: Sequence[str], folder: Path, before: Callable[[], object] = la
         Where it runs; its folders are those of `environment`.
     before : callable
         What the copy does first.
+    limit : float, optional
+        Seconds after which it is killed; `LIMIT` by default.
     """
     variables = environment(folder)
     pipes = [os.pipe(), os.pipe()]
@@ -169,7 +173,7 @@ def forked(words: Sequence[str], folder: Path, before: Callable[[], object] = la
     for _, write in pipes:
         os.close(write)
     printed: dict[int, bytes] = {read: b"" for read, _ in pipes}
-    status, hung, deadline = None, False, time.monotonic() + LIMIT
+    status, hung, deadline = None, False, time.monotonic() + (limit or LIMIT)
     open_pipes = set(printed)
     while status is None or select.select(list(open_pipes), [], [], 0)[0]:
         for read in select.select(list(open_pipes), [], [], 0.02)[0]:

@@ -10,10 +10,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.pages.written import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from steady_output import KERNELS, PROGRESS
 
 SECONDS = 600
 PAGES = (
@@ -31,16 +34,7 @@ IN_FULL = {
         "budgetreg advise dataset=file dataset.path=diabetes.csv total=1500 out=runs/advice",
     ),
 }
-# Rounding grows in the chains of AEMR and AEML, so a page shows one path of them: that of these kernels, which every
-# x86 processor of the last ten years has.
-_NEWER = [
-    feature
-    for feature in np.show_config(mode="dicts")["SIMD Extensions"]["found"]
-    if re.match("AVX512|X86_V4", feature)
-]
-KERNELS = {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": " ".join(_NEWER)}
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
-_PROGRESS = re.compile(r"budgetreg: .*(?: repetitions(?:, about .*)?| of \d+: .*)$")
 
 
 def commands(page: str) -> Iterator[tuple[str, str]]:
@@ -124,13 +118,12 @@ def run(line: str, folder: Path, columns: int) -> tuple[str, str]:
     python = shlex.quote(sys.executable)
     command = re.sub(r"\bbudgetreg (?=[a-z])", f"{python} -m budgetreg ", line)
     command = re.sub(r"^python ", f"{python} ", command)
-    environment = {**os.environ, **KERNELS, "HOME": str(folder), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **KERNELS, "HOME": str(folder), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         *(command,), shell=True, cwd=folder, text=True, capture_output=True, timeout=SECONDS,
         env={**environment, "COLUMNS": str(columns)},
     )  # fmt: skip
-    notices = [line for line in done.stderr.splitlines() if not _PROGRESS.fullmatch(line)]
-    return done.stdout.replace(f"{folder}/", ""), "\n".join(notices)
+    return done.stdout.replace(f"{folder}/", ""), PROGRESS.sub("", done.stderr)
 
 
 @pytest.mark.slow
