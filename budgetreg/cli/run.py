@@ -31,7 +31,7 @@ from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of
 from budgetreg.config.sections import tuning_options
 from budgetreg.config.sweeps import left_out
-from budgetreg.data.cache import abandoned
+from budgetreg.data.cache import remove_abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.execution.choices import Choices, remarks
 from budgetreg.execution.scratch import scratch_folder
@@ -73,8 +73,7 @@ def main(options: Namespace) -> int:
     if (options.resolve or options.package) and not options.cfg:
         _refuse("--resolve and --package need --cfg")
     options.words = [_expanded(with_home(word)) for word in options.words]
-    for garbage in abandoned():
-        garbage.remove()
+    remove_abandoned()
     with ExitStack() as stack:
         with os_errors_explained("write temporary files"):
             scratch = stack.enter_context(scratch_folder())
