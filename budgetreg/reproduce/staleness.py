@@ -1,29 +1,19 @@
-"""Find stale results: cells, figures and runs.
+"""Find stale results: cells, figures and runs."""
 
-Verdicts and figures have a receipt beside them, so that current ones are not made again. It has the digest of
-everything that goes in: the recipe, the results of other recipes that its claims refer to, the source that judges and
-draws, and the versions of the libraries. And it lists the digests of the files that came out. While they are what lies
-in the folder, the results are intact and current.
-"""
-
-import json
 import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from budgetreg.config import catalogue
 from budgetreg.config.nested import diff, merge
 from budgetreg.errors import ConfigError
+from budgetreg.figures.receipt import Receipt
 from budgetreg.files.integrity import digest
-from budgetreg.files.paths import content_of_regular
-from budgetreg.files.writing import write_atomically
 from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe, names, read_recipe
@@ -34,9 +24,6 @@ from budgetreg.results.schema import CURVES, RUNS
 
 STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"
 _NO_CELL = "the recipe has no such cell"
-RECEIPT = ".receipt.json"
-_SOURCE = ("analysis", "figures", "reproduce", "results")
-_LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
 _OF_A_CELL = re.compile(r"(.+=.+)-[0-9a-f]{8}")  # as a reproduction names the folder of a run
 
 
@@ -143,8 +130,8 @@ read_once = cache(read_recipe)
 """Many runs belong to one recipe."""
 
 
-class Receipt:
-    """What the verdicts and figures of one recipe were made from; it lies beside them.
+def receipt_of(recipe: Recipe, results: Path) -> Receipt:
+    """Return the receipt of a recipe's verdicts and figures.
 
     Parameters
     ----------
@@ -152,38 +139,6 @@ class Receipt:
     results : Path
         The folder with a folder of merged results for each recipe.
     """
-
-    def __init__(self, recipe: Recipe, results: Path) -> None:
-        self._folder = results / recipe.name
-        self._path = self._folder / RECEIPT
-        self._made_from = _ingredients(recipe, results)
-
-    def holds(self) -> bool:
-        """Whether the files in the folder are those that were made from the same."""
-        try:
-            noted = json.loads(content_of_regular(self._path))
-            return bool(noted == {"made_from": self._made_from, "files": self._files()})
-        except (OSError, ValueError):  # there is none, or it is damaged
-            return False
-
-    def write(self) -> None:
-        """Note the files that are in the folder now.
-
-        Raises
-        ------
-        UserError
-            If it cannot be written.
-        """
-        content = json.dumps({"made_from": self._made_from, "files": self._files()}, indent=1)
-        write_atomically(self._path, f"{content}\n".encode())
-
-    def _files(self) -> dict[str, str]:
-        files = sorted(path for path in self._folder.iterdir() if path.is_file() and not path.name.startswith("."))
-        return {path.name: digest(path.read_bytes()) for path in files}
-
-
-def _ingredients(recipe: Recipe, results: Path) -> str:
-    """Return the digest of everything that verdicts and figures depend on, except the tables beside them."""
     referred = {*recipe.drawing.beside, *(name for claim in recipe.claims for name in claim.options["also"])}
     others = sorted((name, results / name / CURVES) for name in referred)
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
@@ -191,16 +146,10 @@ def _ingredients(recipe: Recipe, results: Path) -> str:
             *(recipe.name, recipe.title, recipe.protocols, recipe.differs, repr(recipe.claims), repr(recipe.drawing)),
             [(cell.name, cell.digest, cell.config.repetitions, cell.config.recorded()) for cell in recipe.cells],
             [(name, digest(table.read_bytes())) for name, table in others if table.is_file()],
-            [(name, metadata.version(name)) for name in _LIBRARIES],
-            _source(),
         ]
-    return digest(json.dumps(ingredients, sort_keys=True).encode())
+    return Receipt(results / recipe.name, ingredients)
 
 
-@cache
-def _source() -> str:
-    """Return the digest of the source that judges and draws, and of the learners' files, which say how they look."""
-    package = Path(__file__).resolve().parents[1]
-    texts = [path.read_bytes() for part in _SOURCE for path in sorted((package / part).rglob("*.py"))]
-    texts += [catalogue.text("algo", name).encode() for name in catalogue.options("algo")]
-    return digest(b"\0".join(texts))
+def results_in(folder: Path) -> list[str]:
+    """Return the names of the files that a folder of merged results holds; none if there is no such folder."""
+    return [path.name for path in folder.glob("*") if path.is_file() and not path.name.startswith(".")]

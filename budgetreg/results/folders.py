@@ -11,11 +11,7 @@ from budgetreg.files.integrity import Damaged
 from budgetreg.results.journal import FINISHED, read_lines
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.naming import number_ranges
-from budgetreg.results.schema import CLAIMS, JOURNAL, LOCK, MODELS, REPORT, RUN_FILES, SAVINGS, TABLES
-
-_FIGURES = tuple(f"{name}.{ending}" for name in ("curve", "curves") for ending in ("png", "pdf", "txt"))
-_OF_RUNS = {*RUN_FILES, LOCK, REPORT, *_FIGURES}
-_WRITTEN = _OF_RUNS | {CLAIMS, SAVINGS, "README.md"}
+from budgetreg.results.schema import JOURNAL, LOCK, MODELS, TABLES
 
 
 class Lack(NamedTuple):
