@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
+from budgetreg.files.integrity import digest
 from budgetreg.files.paths import at_home
 from budgetreg.notices import say
+from budgetreg.results.schema import CURVE_FILES, MANIFEST
 
 if TYPE_CHECKING:
     from budgetreg.buying.study import Study
@@ -189,6 +191,12 @@ def _finished(plan: "Plan", draw: bool) -> "Results":
 
 
 def _draw(folder: Path) -> None:
-    from budgetreg.figures.curves import plot_run  # here, as matplotlib is slow to load
+    """Draw the run in a folder, unless its figure is current."""
+    from budgetreg.figures.receipt import Receipt
 
-    plot_run(folder)
+    receipt = Receipt(folder, digest((folder / MANIFEST).read_bytes()))
+    if not receipt.holds(CURVE_FILES):
+        from budgetreg.figures.curves import plot_run  # here, as matplotlib is slow to load
+
+        plot_run(folder)
+        receipt.write(CURVE_FILES)

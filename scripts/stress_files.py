@@ -45,7 +45,7 @@ _PATHS = (
     "\udcff",
 )
 _COMMANDS = (
-    *("status {}", "status {} --why", "verify {}", "plot {}", "plot left --out {}", "compare {} error=9", "gc {}"),
+    *("status {}", "status {} --why", "verify {}", "plot {}", "plot left --out {}", "compare {} error=9"),
     *("report {}", "report left --out {}"),
     *("predict {} table.csv", "predict left {}", "predict left table.csv out={}"),
     *("reprice {} costs=costs.csv", "reprice left costs={}", "reprice left costs=costs.csv --out {}", "run out={}"),
@@ -227,7 +227,7 @@ def _clock(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
     answer = forked(_WORDS, folder, backwards)
     result.judge("a run with the clock set back", answer, (0,))
     compare(result, folder / "left", result.trial.options["expected"])
-    for words in ("status left", "gc left --yes", "verify left", "predict left table.csv out=p.csv"):
+    for words in ("status left", "verify left", "predict left table.csv out=p.csv"):
         result.judge(f"{words} with the clock set back", forked(words.split(), folder, backwards), (0,))
     table, fresh = folder / "table.csv", folder / "fresh.csv"
     rows, before = table.read_text().replace("+", "~").replace("-", "+").replace("~", "-"), table.stat()

@@ -33,7 +33,6 @@ CASES: dict[str, tuple[str, ...]] = {  # by command, lines that work; what takes
     "status": ("status left", "status . --why"),
     "verify": ("verify left --sample 1 --seed 2", "verify left --all n_jobs=1"),
     "list": ("list", "list algos", "list datasets", "list experiments"),
-    "gc": ("gc --dry-run", "gc left"),
     "reproduce": ("reproduce nothing/at_all --quick n_jobs=1", "reproduce --help"),
     "check": ("check algo=nothing,naive", "check --help"),
     "fetch": ("fetch nothing dataset.root=data", "fetch --help"),

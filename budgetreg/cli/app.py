@@ -27,7 +27,6 @@ COMMANDS = {
     "study": ("study", "main", "recommend what to buy next, record results, show the bill (create, ask, tell, ...)"),
     "verify": ("verify", "main", "compute finished repetitions again and compare the bytes"),
     "reprice": ("curves", "reprice", "draw finished runs with another price list, without computing (DIR costs=FILE)"),
-    "gc": ("gc", "main", "remove unused runs, cached arrays and temporary files once you confirm"),
 }
 """By name: the module of `budgetreg.cli`, its function, and what the command does."""
 

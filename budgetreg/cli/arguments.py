@@ -341,12 +341,5 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     ),
     "study": (ABOUT_STUDY,),
     **{f"study {name}": _part(part) for name, part in STUDY.items()},
-    "gc": (
-        """Remove what nothing refers to, once you confirm: stale runs of recipes, cached arrays of earlier layouts or
-        of files that were removed or changed, and temporary files of processes that were killed. Runs that no recipe
-        made are kept, as is everything that is in use, that merged results refer to, or that contains other files.""",
-        _dir("folders", "where runs are; runs and results by default", _folder, "*"),
-        _flag("--yes", what="do not ask; without it and a terminal nothing is removed"),
-    ),
 }
 """By command: what it does, for its help, and its options, each as `ArgumentParser.add_argument` takes it."""

@@ -32,7 +32,7 @@ from budgetreg.config.options import options_of
 from budgetreg.config.sections import tuning_options
 from budgetreg.config.sweeps import left_out
 from budgetreg.config.words import as_typed
-from budgetreg.data.cache import abandoned
+from budgetreg.data.cache import remove_abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.execution.choices import Choices, remarks
 from budgetreg.execution.scratch import scratch_folder
@@ -75,8 +75,7 @@ def main(options: Namespace) -> int:
         _refuse("--resolve and --package need --cfg")
     texts = names_and_paths()
     options.words = [_expanded(as_typed(with_home(word), texts)) for word in options.words]
-    for garbage in abandoned():
-        garbage.remove()
+    remove_abandoned()
     with ExitStack() as stack:
         with os_errors_explained("write temporary files"):
             scratch = stack.enter_context(scratch_folder())

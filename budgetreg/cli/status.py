@@ -12,7 +12,7 @@ from budgetreg.figures.tables import right, table
 from budgetreg.files.integrity import Damaged
 from budgetreg.files.writing import files_below
 from budgetreg.results.folders import RunStatus, read_status
-from budgetreg.results.manifest import read_merged_manifest
+from budgetreg.results.manifest import read_merged_manifest, run_manifest
 
 _Reason = tuple[str, str, str, str]
 """Folder; repetitions or cell; state; why."""
@@ -52,7 +52,7 @@ def main(arguments: Namespace) -> int:
         heads = ["folder", "algo", "dataset", *right("k", "planned", "finished", "failed"), "state"]
         console().print(table(heads, map(_row, runs)))
     if arguments.why:
-        reasons = [*((str(run.folder), *lack) for run in runs for lack in run.lacks()), *_of_merged(merged, damage)]
+        reasons = [*_of_runs(runs), *_of_merged(merged, damage)]
         if reasons:
             console().print(table(("folder", "what", "state", Column("why", overflow="fold")), reasons))
         elif not damage:
@@ -64,6 +64,16 @@ def main(arguments: Namespace) -> int:
 
 def _row(run: RunStatus) -> Sequence[object]:
     return run.folder, run.algo, run.dataset, run.k, run.planned, run.finished, run.failed, run.state
+
+
+def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
+    """Yield what runs lack, and which of them a reproduction made for a cell that its recipe does not have any more."""
+    from budgetreg.reproduce.staleness import STALE, why_stale
+
+    for run in runs:
+        yield from ((str(run.folder), *lack) for lack in run.lacks())
+        if why := why_stale(run.folder, run_manifest(run.folder)):
+            yield str(run.folder), "all repetitions", STALE, why
 
 
 def _of_merged(recipes: Mapping[Path, str], damage: list[str]) -> Iterator[_Reason]:

@@ -46,12 +46,27 @@ def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
         config = loader.load_configuration(_CONFIG, [*words, f"hydra.mode={mode.name}"], mode)
         context = HydraContext(loader, callbacks=cast(Any, Callback()))  # callbacks that do nothing
         if mode == RunMode.MULTIRUN:
+            loader.load_sweep_config = _composed_once(loader.load_sweep_config)  # type: ignore[method-assign]
             plugins = Plugins.instance()
             sweeper = plugins.instantiate_sweeper(config=config, hydra_context=context, task_function=task)
             sweeper.sweep(arguments=list(config.hydra.overrides.task))
         else:
             job = run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
             _ = job.return_value  # raises what the task raised
+
+
+def _composed_once(compose: Callable[..., DictConfig]) -> Callable[..., DictConfig]:
+    """Return a function that composes each cell of a sweep once: Hydra does it to validate it, and again to run it."""
+    validated: dict[tuple[str, ...], DictConfig] = {}
+
+    def composed(master_config: DictConfig, sweep_overrides: Sequence[str]) -> DictConfig:
+        cell = tuple(sweep_overrides)
+        if cell in validated:
+            return validated.pop(cell)  # the job changes it
+        validated[cell] = compose(master_config, list(sweep_overrides))
+        return validated[cell]
+
+    return composed
 
 
 def show(words: Sequence[str], section: str, package: str | None, resolve: bool) -> None:

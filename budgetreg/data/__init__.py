@@ -1,7 +1,7 @@
 """Data sets: from a section of the configuration to stored values, without knowledge of learners and budgets."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,16 +24,13 @@ from budgetreg.data.attributes import (
     read_prices,
     read_ranges,
 )
-from budgetreg.data.cache import LOCK, TEMPORARY, abandoned
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.groups import Groups
 from budgetreg.data.kind import ALL, DatasetKind, Distribution, ExampleSource
-from budgetreg.data.prepared import FACTS
 from budgetreg.errors import ConfigError
-from budgetreg.files.garbage import Garbage
 from budgetreg.files.paths import at_home
 
-__all__ = ["Dataset", "DatasetConfig", "DatasetKind", "Prices", "kinds", "load", "located", "prices_of", "unused"]
+__all__ = ["Dataset", "DatasetConfig", "DatasetKind", "Prices", "kinds", "load", "located", "prices_of"]
 
 
 @lru_cache(maxsize=1)
@@ -205,18 +202,6 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
             )
     names, d, dropped, first = _columns(data)
     return read_prices(path, names, d, config.unit or UNIT, dropped, data.groups, first)
-
-
-def unused() -> Iterator[Garbage]:
-    """Yield the folders of the cache that no run uses any more, and half-prepared files of killed processes."""
-    stale = {path: why for kind in kinds().values() for path, why in kind.unused_caches().items()}
-    for path, why in stale.items():
-        yield Garbage(path, why, _is_of_cache, path / LOCK)
-    yield from (garbage for garbage in abandoned() if garbage.path.parent not in stale)
-
-
-def _is_of_cache(name: str) -> bool:
-    return name == LOCK or name.endswith((".npy", f".npy{TEMPORARY}", FACTS))
 
 
 @lru_cache(maxsize=4)

@@ -10,14 +10,14 @@ the same. Worker processes trust what their parent has verified (`trust`).
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import filelock
 import numpy as np
 
 from budgetreg.errors import DataError
-from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import digest, file_digest
 from budgetreg.files.paths import at_home, regular, replaceable
 from budgetreg.files.writing import sync_folder
@@ -122,15 +122,11 @@ def mapped(path: Path) -> np.ndarray:
     return np.load(path, mmap_mode="r")
 
 
-def earlier_layouts(folders: Iterable[Path]) -> dict[Path, str]:
-    """Return those of the cache folders of earlier layouts that exist, with the reason why they are unused."""
-    return {folder: "arrays of an earlier layout" for folder in folders if folder.is_dir()}
-
-
-def abandoned() -> Iterator[Garbage]:
-    """Yield what killed processes left half prepared; what another process is preparing now refuses to be removed."""
+def remove_abandoned() -> None:
+    """Remove what killed processes left half prepared, unless another process is preparing it now."""
     for path in sorted(cache_root().glob(f"*/*{TEMPORARY}")):
-        yield Garbage(path, "half prepared by a process that is gone", lock=path.parent / LOCK)
+        with suppress(filelock.Timeout, OSError), filelock.FileLock(path.parent / LOCK, blocking=False):
+            _remove(path)
 
 
 def seal(path: Path) -> None:

@@ -109,8 +109,6 @@ class DatasetKind:
         Maps the options to the price list that comes with the data, or to None.
     unlabelled : callable
         Maps a source to the same source without a default target.
-    unused_caches : callable
-        Returns the cache folders of this kind that no run uses any more, each with the reason.
     """
 
     name: str
@@ -124,7 +122,6 @@ class DatasetKind:
     paths: tuple[str, ...] = ()
     prices: Callable[[Mapping[str, Any]], Path | None] = lambda options: None
     unlabelled: Callable[[Source], Source] = lambda source: source
-    unused_caches: Callable[[], Mapping[Path, str]] = dict
 
     @classmethod
     def of(cls, name: str, source: type, **properties: Any) -> "DatasetKind":

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.config.options import WORD, Option
-from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array, is_intact, mapped
+from budgetreg.data.cache import cache_root, ensure_array, is_intact, mapped
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError, DataError
@@ -125,9 +125,9 @@ def faults(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> dict[s
     return wrong
 
 
-def cache_folder(checksums: Mapping[str, str] = CHECKSUMS, version: int = _LAYOUT_VERSION) -> Path:
+def cache_folder(checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     """Return the folder of the arrays, addressed by the content of the raw files."""
-    address = hashlib.sha256(repr((version, sorted(checksums.items()))).encode()).hexdigest()
+    address = hashlib.sha256(repr((_LAYOUT_VERSION, sorted(checksums.items()))).encode()).hexdigest()
     return cache_root() / f"mnist-{address[:16]}"
 
 
@@ -206,6 +206,5 @@ KINDS = (
         options={"root": Option("the folder of MNIST/raw", WORD, inert=True), "digits": Option("the digits")},
         domain="inf-ball",
         paths=("root",),
-        unused_caches=lambda: earlier_layouts(cache_folder(version=old) for old in range(_LAYOUT_VERSION)),
     ),
 )

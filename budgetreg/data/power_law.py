@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from budgetreg.config.options import FLAG, FRACTION, NUMBER, ONE, Requirement, one_of, option
-from budgetreg.data.cache import cache_root, earlier_layouts, ensure_array
+from budgetreg.data.cache import cache_root, ensure_array
 from budgetreg.data.dataset import Dataset, short_digest
 from budgetreg.data.kind import DatasetKind, KeyedDistribution, count, short
 from budgetreg.data.values import Coins, Dense, Values, row_blocks
@@ -112,12 +112,8 @@ def _products(X: Values, w: np.ndarray) -> np.ndarray:
     return np.concatenate([X.rows(rows) @ w for rows in row_blocks(np.arange(X.shape[0]), w.size)])
 
 
-def _cache_folder(version: int = _LAYOUT_VERSION) -> Path:
-    return cache_root() / f"power_law-{version}"
+def _cache_folder() -> Path:
+    return cache_root() / f"power_law-{_LAYOUT_VERSION}"
 
 
-KINDS = (
-    DatasetKind.of(
-        "power_law", PowerLaw, unused_caches=lambda: earlier_layouts(map(_cache_folder, range(_LAYOUT_VERSION)))
-    ),
-)
+KINDS = (DatasetKind.of("power_law", PowerLaw),)

@@ -17,7 +17,7 @@ from budgetreg.data.dataset import Dataset, positions, required
 from budgetreg.data.formats import arrays, chunks, delimited, libsvm, parquet
 from budgetreg.data.formats.chunks import NO_TARGET, reading, shown
 from budgetreg.data.kind import RANDOM, DatasetKind, Source
-from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder, read_facts
+from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files.paths import at_home, regular
 
@@ -225,28 +225,6 @@ def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
     return (f"{looks.format(shown(names))} of the rows: {pasted('dataset.drop', words)} leaves {them} out",)
 
 
-def unused_caches() -> dict[Path, str]:
-    """Return the folders of the cache that no run uses any more, with the reason."""
-    reasons = {table.parent: _why_unused(table) for table in sorted(cache_root().glob(f"file-*/{_TABLE}"))}
-    return {folder: reason for folder, reason in reasons.items() if reason}
-
-
-def _why_unused(table: Path) -> str:
-    """Return why no run uses the arrays in a folder any more; empty if one may."""
-    facts = read_facts(table)
-    if facts is None:
-        return "arrays of an earlier layout, or damaged"
-    source = facts["source"]
-    path, target, missing = source["path"], source["target"], "unavailable" if source.get("missing") else None
-    drop, indices = tuple(source["drop"]), source.get("indices")
-    try:
-        stamp = _stamp(Path(path), target)
-        current = File(path, target, "none", stamp, missing, drop, indices and tuple(indices))
-    except OSError:
-        return f"{path} is gone"
-    return "" if current.cache_folder() == table.parent else f"{path} has changed since"
-
-
 def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
     """Return the times of the last change and the sizes of a file, or of the arrays in a folder.
 
@@ -280,6 +258,5 @@ KINDS = (
         own_data=True,
         paths=("path", "ranges", "groups"),
         unlabelled=_unlabelled,
-        unused_caches=unused_caches,
     ),
 )

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from budgetreg.files.garbage import Garbage
-
 _OWNER = ".owner"
 _PREFIX = "budgetreg-"
 _SUFFIX = ".tmp"  # distinguishes our folders from other people's
@@ -52,13 +50,6 @@ def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterato
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         lock.release()
-
-
-def abandoned() -> Iterator[Garbage]:
-    """Yield our folders among the system's temporary files; those still in use refuse to be removed."""
-    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
-        if (folder / _OWNER).is_file():
-            yield Garbage(folder, "left by a process that is gone", lock=folder / _OWNER)
 
 
 def remove_abandoned(prefix: str, parent: Path) -> None:

@@ -15,7 +15,7 @@ from budgetreg.files.writing import write_atomically
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.reproduce.staleness import Receipt
+from budgetreg.reproduce.staleness import receipt_of, results_in
 from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
 from budgetreg.results.series import Series, labelled, read_folder
 from budgetreg.results.tables import rows_of
@@ -77,8 +77,8 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
         Finished repetitions are kept, as in `budgetreg.execution.runner.execute`.
     """
     folder = results / recipe.name
-    receipt = Receipt(recipe, results)
-    if not receipt.holds():
+    receipt = receipt_of(recipe, results)
+    if not receipt.holds(results_in(folder)):
         if recipe.drawing.kind == "pictures":
             from budgetreg.reproduce.pictures import reproduce_picture  # here, as matplotlib is slow to load
 
@@ -90,7 +90,7 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
                 cells |= dict(_run(recipe, missing, runs / recipe.name))
             write_results(folder, recipe, cells)
             report(recipe, results)
-        receipt.write()
+        receipt.write(results_in(folder))
     return rows_of((folder / CLAIMS).read_bytes()) if (folder / CLAIMS).is_file() else []  # a picture claims nothing
 
 

@@ -1,6 +1,5 @@
 """The folder of a run seen from outside: how far the run is, and what of it can be removed."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,17 +7,11 @@ from typing import NamedTuple
 
 from filelock import FileLock, Timeout
 
-from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import Damaged
-from budgetreg.files.writing import is_alive, written_for
 from budgetreg.results.journal import FINISHED, read_lines
 from budgetreg.results.manifest import read_tables, run_manifest
 from budgetreg.results.naming import number_ranges
-from budgetreg.results.schema import CLAIMS, JOURNAL, LOCK, MANIFEST, MODELS, REPORT, RUN_FILES, SAVINGS, TABLES
-
-_FIGURES = tuple(f"{name}.{ending}" for name in ("curve", "curves") for ending in ("png", "pdf", "txt"))
-_OF_RUNS = {*RUN_FILES, LOCK, REPORT, *_FIGURES}
-_WRITTEN = _OF_RUNS | {CLAIMS, SAVINGS, "README.md"}
+from budgetreg.results.schema import JOURNAL, LOCK, MODELS, TABLES
 
 
 class Lack(NamedTuple):
@@ -151,20 +144,6 @@ def is_locked(folder: Path) -> bool:
         return isinstance(error, Timeout)
 
 
-def run_folder(folder: Path, why: str) -> Garbage:
-    """Return the folder of a run as what can be removed, unless it holds anything else."""
-    return Garbage(folder, why, _is_of_run, folder / LOCK, last=(MANIFEST, LOCK))
-
-
-def abandoned_files(folder: Path) -> Iterator[Garbage]:
-    """Yield the temporary files in and below a folder whose writers were killed; links are not followed."""
-    for place, _, files in os.walk(folder):
-        names = [name for name in sorted(files) if _is_abandoned(name)]
-        if names and not is_locked(Path(place)):  # perhaps by a process of another machine
-            for name in names:
-                yield Garbage(Path(place, name), "left by a process that is gone")
-
-
 def _damage(folder: Path, damaged_entries: int) -> str:
     for name, damaged in ((JOURNAL, damaged_entries), (MODELS, read_lines(folder / MODELS).damaged)):
         if damaged:
@@ -174,12 +153,3 @@ def _damage(folder: Path, damaged_entries: int) -> str:
     except Damaged as error:
         return str(error)
     return ""
-
-
-def _is_of_run(name: str) -> bool:
-    return name in _OF_RUNS or _is_abandoned(name)
-
-
-def _is_abandoned(name: str) -> bool:
-    owner = written_for(name)
-    return owner is not None and owner[0] in _WRITTEN and not is_alive(owner[1])

@@ -12,6 +12,7 @@ MODELS = "models.jsonl"
 """Models lie beside the journal, because they grow with the number of attributes and few readers need them."""
 TABLES = (CURVES, RUNS, REVEALS, MODEL)
 RUN_FILES = (MANIFEST, JOURNAL, MODELS, *TABLES)
+CURVE_FILES = ("curve.png", "curve.pdf", "curve.txt")
 LOCK = ".lock"
 REPORT = "report.html"
 CLAIMS = "claims.csv"

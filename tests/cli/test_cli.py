@@ -95,7 +95,7 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"\n  {command} " in answer.out for command in COMMANDS)
 
 
-@pytest.mark.parametrize("command", ["verify", "status", "gc"])
+@pytest.mark.parametrize("command", ["verify", "status"])
 def test_help_of_a_command_loads_no_numpy(command: str) -> None:
     answer = process(command, "--help", PYTHONPROFILEIMPORTTIME="1")
     assert (answer.returncode, f"usage: budgetreg {command}" in answer.stdout) == (0, True)
@@ -153,8 +153,6 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         ("verify . --seed x", 2, "--seed=x: must be a whole number of at least 0"),
         ("verify . --seed \u0661", 2, "--seed=\u0661: must be a whole number of at least 0"),
         (f"verify . --seed {'9' * 5000}", 2, "999...: must be a whole number of at least 0"),
-        ("gc nowhere", 3, "nowhere: no such folder"),
-        ("gc --no", 2, "--no"),
         ("run --foo", 2, "--foo"),
         ("run --resolve", 2, "--resolve"),
         ("run k=[1", 2, "k=[1: is not KEY=VALUE"),
@@ -498,7 +496,6 @@ def test_cfg_prints_the_configuration(capsys: pytest.CaptureFixture[str], here: 
         ("budgetreg predict runs new.csv re", ["repetition="]),
         ("budgetreg verify runs --s", ["--sample", "--seed"]),
         ("budgetreg status --w", ["--why"]),
-        ("budgetreg gc --y", ["--yes"]),
         ("budgetreg run -m k=4 algo=all_", ["algo=all_budgeted", "algo=all_full", "algo=all_subspaces"]),
         ("budgetreg advise k=2,4,all algo=aelr,ridge dataset=dia", ["dataset=diabetes"]),
         ("budgetreg advise --v", ["--version"]),

@@ -73,7 +73,6 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (0, ["predict", ODD, f"{ODD}.csv", f"out={ODD}.txt"]),
         (3, ["predict", ODD, "other.csv"]),
         (0, ["verify", ODD]),
-        (3, ["gc", ODD * 2]),
         (3, ["report", ODD * 2]),
         (2, ["report", ODD, "--out", f"{ODD}.csv"]),
         (2, ["run", f"algo='{ODD}'"]),

@@ -1,6 +1,5 @@
-"""``status --why``, ``verify`` and ``gc`` on folders of runs."""
+"""``status --why`` and ``verify`` on folders of runs."""
 
-import io
 import json
 import os
 import subprocess
@@ -13,9 +12,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.errors import DataError
 from budgetreg.execution import scratch
-from budgetreg.files.garbage import Garbage
 from budgetreg.files.integrity import signed
-from budgetreg.results.folders import abandoned_files
 from budgetreg.results.store import Store
 from tests.toy_runs import toy_entry, toy_plan, toy_run
 
@@ -40,12 +37,6 @@ def budgetreg(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env={**os.environ, **where}, check=False, timeout=300
     )
-
-
-def dead_process() -> int:
-    done = subprocess.Popen([sys.executable, "-c", ""])
-    done.wait(timeout=60)
-    return done.pid
 
 
 @pytest.mark.slow
@@ -124,99 +115,3 @@ def test_why_shows_the_error_that_would_come_again(here: Path, capsys: pytest.Ca
     toy_run(toy_plan(Path("whole"), **facts))
     kept, whole = (json.loads(Path(name, "manifest.json").read_text()) for name in ("run", "whole"))
     assert kept.keys() == whole.keys()
-
-
-def leave(folder: Path, name: str, process: int) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f".{name}.{process}.0f.tmp"
-    path.write_bytes(b"half")
-    return path
-
-
-def test_temporary_files_of_killed_processes_are_abandoned(here: Path) -> None:
-    dead = dead_process()
-    gone = leave(Path("runs/a"), "curves.csv", dead)
-    leave(Path("runs/a"), "curves.csv", os.getpid())
-    leave(Path("runs/a"), "letter.odt", dead)
-    (here / "elsewhere").mkdir()
-    leave(here / "elsewhere", "curves.csv", dead)
-    Path("runs/link").symlink_to(here / "elsewhere")
-    assert [garbage.path for garbage in abandoned_files(Path("runs"))] == [gone]
-    with Store.open(Path("runs/b"), toy_plan(Path("runs/b"))):
-        leave(Path("runs/b"), "curves.csv", dead)
-        assert [garbage.path for garbage in abandoned_files(Path("runs"))] == [gone]
-
-
-def test_gc_lists_asks_and_removes(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    dead = dead_process()
-    paths = [leave(Path("runs/a"), name, dead) for name in ("curves.csv", "manifest.json")]
-    old = here / "cache" / "budgetreg" / "power_law-1"
-    old.mkdir(parents=True)
-    (old / "0a.npy").write_bytes(bytes(2_500_000))
-    abandoned = here / "tmp" / "budgetreg-x"
-    abandoned.mkdir()
-    for name in (".owner", "slots"):
-        (abandoned / name).write_bytes(b"12")
-    (here / "tmp" / "budgetreg-of-somebody-else").mkdir()
-    every = [*paths, old, abandoned]
-
-    def there() -> list[bool]:
-        return [path.exists() for path in every]
-
-    assert main(["gc"]) == 0  # nobody can be asked
-    printed = capsys.readouterr()
-    assert printed.err == "budgetreg: nothing was removed (--yes removes these)\n"
-    lines = printed.out.splitlines()
-    assert [line.split()[0] for line in lines[1:5]] == [*map(str, paths), str(old), str(abandoned)]
-    assert lines[3].split()[1:] == ["2", "MB", "arrays", "of", "an", "earlier", "layout"]
-    assert lines[5].split() == ["together", "3", "MB"]
-    assert there() == [True] * 4
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-        for word in ("\n", "n\n", ""):
-            patch.setattr(sys, "stdin", Terminal(word))
-            assert main(["gc"]) == 0
-            assert "remove these? [y/N] " in capsys.readouterr().err
-        assert there() == [True] * 4
-        patch.setattr(sys, "stdin", Terminal("y\n"))
-        assert main(["gc"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "removed: 4, 3 MB"
-    assert there() == [False] * 4
-    assert (here / "tmp" / "budgetreg-of-somebody-else").exists()
-    assert main(["gc", "--yes"]) == 0
-    assert capsys.readouterr().out == "nothing to remove\n"
-
-
-def test_what_cannot_be_removed_is_reported(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = leave(Path("runs/a"), "curves.csv", dead_process())
-    monkeypatch.setattr(Garbage, "remove", lambda self: False)  # as if it had come into use
-    assert main(["gc", "runs", "--yes"]) == 1
-    printed = capsys.readouterr()
-    assert printed.out.splitlines()[-1] == "removed: 0, 0 B"
-    assert printed.err == f"budgetreg: {path}: in use, or cannot be removed\n"
-
-
-def test_a_run_is_removed_completely_or_not_at_all(here: Path) -> None:
-    from budgetreg.results.folders import run_folder
-
-    plan = toy_plan(Path("runs/a"), log=here / "log")
-    toy_run(plan)
-    garbage = run_folder(plan.folder, "nobody needs it")
-    with Store.open(plan.folder, plan):
-        assert (garbage.size(), garbage.remove()) == (None, False)
-    (plan.folder / "notes.txt").write_text("mine")
-    assert (garbage.size(), garbage.remove()) == (None, False)
-    (plan.folder / "notes.txt").unlink()
-    assert (plan.folder / "curves.csv").exists()
-    assert garbage.size()
-    assert garbage.remove()
-    assert list(Path("runs").iterdir()) == []

@@ -23,6 +23,7 @@ from budgetreg.execution import progress
 from budgetreg.execution.choices import remarks
 from budgetreg.execution.runner import execute
 from budgetreg.results.folders import read_status
+from budgetreg.results.schema import CURVE_FILES
 from budgetreg.results.store import Store
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
@@ -409,12 +410,25 @@ def test_without_temporary_files_there_is_no_progress_but_a_run(tmp_path, monkey
     assert toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)).finished == 1
 
 
-def test_a_run_is_drawn_unless_the_caller_declines(tmp_path, monkeypatch):
+def test_a_run_is_drawn_if_its_figure_is_not_current(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", SimpleNamespace(plot_run=drawn.append))
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
+
+    def plot_run(folder):
+        drawn.append(folder)
+        for name in CURVE_FILES:
+            (folder / name).write_bytes(b"a picture")
+
+    monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", SimpleNamespace(plot_run=plot_run))
     monkeypatch.setattr("budgetreg.protocol.repetitions.run_repetitions", toy_repetitions)
+    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
     assert carry_out(plan, draw=False).finished == 1
     assert drawn == []
+    for times in (1, 1):
+        carry_out(plan)
+        assert drawn == [plan.folder] * times
+    (plan.folder / CURVE_FILES[1]).write_bytes(b"damaged")
     carry_out(plan)
-    assert drawn == [plan.folder]
+    (plan.folder / CURVE_FILES[0]).unlink()
+    carry_out(plan)
+    carry_out(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2))
+    assert drawn == [plan.folder] * 4

@@ -12,8 +12,9 @@ from omegaconf import OmegaConf
 from budgetreg.analysis.claims import claim_row, parse
 from budgetreg.config import catalogue
 from budgetreg.figures.drawing import Drawing
-from budgetreg.reproduce.recipes import Recipe, published_points
+from budgetreg.reproduce.recipes import Recipe, published_points, read_recipe
 from budgetreg.reproduce.reproduction import judged
+from budgetreg.reproduce.staleness import receipt_of, results_in
 from budgetreg.results.series import read_folder
 from tests.tiers import slow_but
 
@@ -60,3 +61,11 @@ def test_verdicts_follow_from_the_committed_curves(folder: Path) -> None:
     assert [{key: value for key, value in claim_row(result).items() if value} for result in again] == [
         {key: value for key, value in row.items() if value} for row in committed
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", RECIPES, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def test_verdicts_and_figures_are_current(folder: Path) -> None:
+    """Nothing is judged or drawn again by `make figures`; if this fails, it has to run, which takes two minutes."""
+    recipe = read_recipe(f"{folder.parent.name}/{folder.name}")
+    assert receipt_of(recipe, RESULTS).holds(results_in(folder))

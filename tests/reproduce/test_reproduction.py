@@ -119,7 +119,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """Return the files of a folder, without the receipt."""
+    return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 
 
 @pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.slow)])
