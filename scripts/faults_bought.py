@@ -538,6 +538,7 @@ MUTANTS = (
         rewrite("np.lexsort((attribute, place[example]))", "np.lexsort((attribute, example))"),
         "the preferred examples are not the first of an order",
         (CELLS,),
+    ),
     # A study: names, orders, the bill, and files that it writes
     Mutant(
         "a free value that is replaced is charged",
@@ -636,6 +637,7 @@ MUTANTS = (
         around(lambda is_ours, pdf: True),
         "somebody's picture beside a study is lost",
         ("tests/figures/test_canvas.py",),
+    ),
     # The file of a study
     Mutant(
         "two processes change a study at once",

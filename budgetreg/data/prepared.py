@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from budgetreg.data.cache import is_intact, mapped, unsealed
-from budgetreg.data.dataset import LARGEST, Dataset, label, size_fault
+from budgetreg.data.dataset import Dataset, label, size_fault
 from budgetreg.data.formats.chunks import ChunkedTable, comma_fault, is_number, reading
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import DataError, quoted

@@ -140,8 +140,7 @@ class FixedSubset(Learner):
         unusable = Rescaled(blocks, accessor.d, given.scaled, accessor.stored_units()).unusable
         streams = zip(imputation.tables(blocks, accessor.d), unusable, orders, strict=True)
         chosen = [
-            _selected(np.where(without, np.nan, X), y, order, free, groups, given)
-            for (X, y), without, order in streams
+            _selected(np.where(without, np.nan, X), y, order, free, groups, given) for (X, y), without, order in streams
         ]
         width = max(map(len, chosen))
         return np.stack([np.pad(each, (0, width - len(each)), constant_values=accessor.d) for each in chosen])

@@ -53,8 +53,8 @@ _ENOUGH = 12
 """Values other than the median that an attribute with values of both signs needs to show how they spread."""
 
 _DECADES, _SUSPECT, _ORDINARY = 1.7, 1.2, 0.75
-"""Spreads, see `wild`: one that shows decades, one that is then too much for other attributes, and one that a quarter of
-the attributes must not exceed. It is 0.5 for normal values, and about 1 for the most skewed columns of the tables of
+"""Spreads, see `wild`: one that shows decades, one that is then too much for other attributes, and one that a quarter
+of the attributes must not exceed. It is 0.5 for normal values, and about 1 for the most skewed columns of the tables of
 scikit-learn."""
 
 LARGER = 1e3
@@ -133,7 +133,7 @@ def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> boo
 def without_scale(x: np.ndarray, least: float = 0.0) -> bool:
     """Return whether the values of one attribute do not show how large others will be.
 
-    That is so if nearly all are equal but for rounding, and the few others differ from each other, or there is only one.
+    That is so if nearly all are equal but for rounding, and the few others differ from each other, or there is one.
 
     Parameters
     ----------

@@ -189,9 +189,7 @@ class Rescaled:
                 return outputs / self._units[:, :, None]
             outputs = WithIntercept(outputs, np.zeros((len(outputs), outputs.shape[2])))
         moments = None if outputs.moments is None else partial(self._moments_as_revealed, outputs.moments)
-        return WithIntercept(
-            outputs.regressors / self._units[:, :, None], outputs.intercept, moments, self.left_out
-        )
+        return WithIntercept(outputs.regressors / self._units[:, :, None], outputs.intercept, moments, self.left_out)
 
     def _moments_as_revealed(self, moments: Callable[[int], JointMoments], f: int) -> JointMoments:
         assert self._units is not None
