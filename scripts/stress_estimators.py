@@ -17,6 +17,8 @@ from budgetreg.data.dataset import LARGEST
 from budgetreg.estimators import ESTIMATORS
 
 _N, _D = 24, 4
+_DATES = (datetime.date(2020, 1, 1), np.datetime64(3, "D"), pd.NaT)
+_WORDS = ("1", "a", "", b"1")
 _DOCUMENTED = ("ValueError: ", "TypeError: ", "ObservationError: ")
 Way = Callable[[Any, Any, np.ndarray], Any]
 Container = Callable[[np.ndarray, np.random.Generator], Any]
@@ -98,10 +100,10 @@ REFUSED: Mapping[str, Container] = {
     "column of dates": lambda X, rng: _one_column(X, rng, pd.date_range("2020-01-01", periods=len(X))),
     "durations": lambda X, rng: (1e3 * np.nan_to_num(X)).astype("m8[s]"),
     "column of durations": lambda X, rng: _one_column(X, rng, pd.to_timedelta(np.arange(len(X)), unit="s")),
-    "date": lambda X, rng: _cell(X, rng, rng.choice([datetime.date(2020, 1, 1), np.datetime64(3, "D"), pd.NaT])),
+    "date": lambda X, rng: _cell(X, rng, _DATES[rng.integers(3)]),
     "duration": lambda X, rng: _cell(X, rng, np.timedelta64(3, "s")),
     "text": lambda X, rng: X.astype(rng.choice(["U", "S", "T"])),
-    "word": lambda X, rng: _cell(X, rng, rng.choice(["1", "a", "", b"1"])),
+    "word": lambda X, rng: _cell(X, rng, _WORDS[rng.integers(4)]),
     "column of text": lambda X, rng: _one_column(X, rng, [str(x) for x in range(len(X))]),
     "complex": lambda X, rng: X.astype(complex),
     "complex cell": lambda X, rng: _cell(X, rng, np.complex128(1)),

@@ -65,7 +65,8 @@ def tried(trial: Trial) -> TrialResult:
     for words in [*lines, create, ["study", "show", study], ["report", study]]:
         answer = forked(words, folder)
         result.judge(repr(words), answer)
-        if answer.code or "Warning" in answer.err:
+        refused = answer.code and trial.case != "controls"  # no table can have line breaks in its header
+        if refused or "Warning" in answer.err:
             result.note("untold", f"{words}: exit code {answer.code}: {answer.err[-1000:]}")
             break
     return result
