@@ -77,8 +77,8 @@ STUDY: Mapping[str, Subcommand] = {
     ),
     "tell": Subcommand(
         "record results",
-        """The file needs the columns example,attribute,value, in any order of rows. If it has the columns order and
-        cost, an order must contain the value, and a cost must be that of the order. An empty value is still pending;
+        """The file needs the columns example,attribute,value, in any order of rows. If it has columns order and cost,
+        an order must contain the value, and a cost must be that of the order. An empty value is still pending;
         unavailable will never be measured, and is not charged. Values that nobody ordered are charged, too. If a line
         is wrong, nothing of the file is recorded. Repeating the same command changes nothing.""",
         {"RESULTS": "completed order file, CSV or Parquet"},
