@@ -38,17 +38,27 @@ def in_process(call: Callable[[], object], kill_at: int | None = None) -> int:
     call : callable
         The call.
     kill_at : int, optional
-        The copy is killed before the so-manieth statement that SQLite carries out, or when it is about to end.
+        The copy is killed before the so-manieth statement of SQLite or step of writing the file, or when it is about to
+        end.
     """
     child = os.fork()
     if not child:
         try:
             if kill_at is not None:
-                connect, statements = sqlite3.connect, iter(range(1, 1 + kill_at))
+                connect, steps = sqlite3.connect, iter(range(1, 1 + kill_at))
 
                 def kill(statement: str) -> None:
-                    if next(statements, kill_at) == kill_at:
+                    if next(steps, kill_at) == kill_at:
                         os.kill(os.getpid(), signal.SIGKILL)
+
+                def traced_step(original: Callable[..., Any]) -> Callable[..., Any]:
+                    def step(*arguments: Any) -> Any:
+                        kill("")
+                        return original(*arguments)
+
+                    return step
+
+                os.fsync, os.replace = traced_step(os.fsync), traced_step(os.replace)
 
                 def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
                     connection = connect(*arguments, **options)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -337,16 +338,15 @@ def test_only_studies_are_opened(path: Path) -> None:
         with pytest.raises(DataError, match="is not a study: budgetreg study create makes one"):
             budgetreg.Study(path)
     path.unlink()
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other:
         other.execute("CREATE TABLE mine (a)")
     other.close()
     with pytest.raises(DataError, match="is not a study"):
         budgetreg.Study(path)
     path.unlink()
     created(path).close()
-    with sqlite3.connect(path) as newer:
+    with closing(sqlite3.connect(path)) as newer:
         newer.execute("PRAGMA user_version = 3")
-    newer.close()
     with pytest.raises(DataError, match=r"newer version of budgetreg \(schema 3, and this one reads up to 2\)"):
         budgetreg.Study(path)
 
