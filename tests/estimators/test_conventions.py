@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import budgetreg
 from budgetreg.config.catalogue import options
 from budgetreg.estimators import AELR, AEML, ESTIMATORS, POPCA, FixedSubset, Ridge, RidgeCV
+from budgetreg.learners.factors import posterior
 from tests.estimators.tables import small, table
 
 HOLES = "it learns from rows with holes, but does not model the attributes: rows to predict or project are complete"
@@ -39,7 +40,14 @@ SLOW = [
 ] + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
 
 
+@pytest.fixture
+def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Average a tenth of the sweeps: conventions do not depend on accuracy, and thousands of fits take minutes."""
+    monkeypatch.setattr(posterior, "MOST_KEPT", posterior.MOST_KEPT // 10)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_chains")
 @parametrize_with_checks(SLOW, expected_failed_checks=expected)
 def test_other_learners_pass_them_too(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -43,7 +43,7 @@ _MIN_ALPHA = 0.1
 _START = 0.1
 """Standard deviation of the initial loadings: small, random values that make the factors differ."""
 
-_BURN_IN, _MIN_KEPT, _MAX_KEPT, _WORK = 60, 20, 400, 4_500_000
+_BURN_IN, _MIN_KEPT, MOST_KEPT, _WORK = 60, 20, 400, 4_500_000
 """Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the work these may do in all.
 More data leave a narrower posterior, which fewer sweeps average well enough."""
 
@@ -186,7 +186,7 @@ def posterior_moments(
         Whether the moments are for draw probabilities alone, for which fewer sweeps are enough.
     """
     sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
-    kept = min(max(_MIN_KEPT, sweeps), _MAX_KEPT)
+    kept = min(max(_MIN_KEPT, sweeps), MOST_KEPT)
     before = min(kept // 3, _BURN_IN) if posterior.sweeps else _BURN_IN
     return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
 
