@@ -152,7 +152,7 @@ MUTANTS = (
         "execution.workers:interrupts_ignored",
         rewrite("_handling(signal.SIGHUP, signal.SIG_IGN)", "_handling(signal.SIGINT, signal.SIG_IGN)"),
         "a closed terminal is reported as workers that died",
-        ("tests/execution/test_runner.py",),
+        ("tests/execution/test_signals.py",),
     ),
     Mutant(
         "a closed terminal kills",
@@ -162,7 +162,7 @@ MUTANTS = (
             "_interrupted_by(signal.SIGINT, signal.SIGTERM)",
         ),
         "a run leaves no tables and no message",
-        ("tests/execution/test_runner.py",),
+        ("tests/execution/test_signals.py",),
     ),
     Mutant(
         "a missing dataset.root is accepted in silence",

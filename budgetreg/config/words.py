@@ -63,7 +63,7 @@ def pasted(key: str, value: str | Sequence[str]) -> str:
     Examples
     --------
     >>> print(pasted("dataset.drop", ["id", "Cement (kg/m3)"]))
-    'dataset.drop=[id,"Cement (kg/m3)"]'
+    "dataset.drop=[id,'Cement (kg/m3)']"
     >>> print(pasted("dataset.path", "it's/t.csv"))
     "dataset.path='it\'s/t.csv'"
     """

@@ -82,9 +82,9 @@ def read_header(file: IO[bytes], size: int) -> Header:
         raise
     except Exception as error:  # NumPy has Python's own parser read it, which has many
         raise ValueError(f"its header cannot be read: {error!r}") from error
-    if header.dtype.hasobject:
-        raise HoldsObjects(f"it holds objects of Python, {header.dtype}")
     said = f"its header gives shape {header.shape} and type {header.dtype}"
+    if header.dtype.hasobject:
+        raise HoldsObjects(f"{said}, which are no numbers or text")
     if not header.dtype.itemsize or any(length < 0 for length in header.shape):
         raise ValueError(f"{said}, which are no numbers or text")
     if file.tell() + math.prod(header.shape) * header.dtype.itemsize != size:
