@@ -42,8 +42,9 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
         If a place holds no results, or nothing is finished there, or a file is damaged.
     """
     target = out or _default(places)
+    if os.path.lexists(target):  # which accepts names of any length
+        refuse_foreign(target, lambda content: GENERATOR.encode() in content, places)
     sections = [section for place in places for section in _sections(place)]
-    refuse_foreign(target, lambda content: GENERATOR.encode() in content, places)
     write_atomically(target, html(f"Report: {_names(places)}", __version__, sections))
     return target
 
