@@ -30,7 +30,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, suppress
@@ -80,14 +79,14 @@ def scenarios(pattern: str = "*") -> dict[str, list[str]]:
 
 
 def run_scenario(name: str, commands: Sequence[str], place: Path, fresh: bool) -> tuple[dict[str, Outcome], float]:
-    """Run the commands of a scenario; return their outcomes and the seconds they took.
+    """Run the commands of a scenario; return their outcomes and their processor time in seconds.
 
     Raises
     ------
     RuntimeError
         If a command does not end as it must.
     """
-    folder, began = place / name.replace(" ", "-"), time.monotonic()
+    folder, began = place / name.replace(" ", "-"), os.times()
     shutil.copytree(place / "start", folder, symlinks=True)
     outcomes, before = {}, contents(folder)
     for line in commands:
@@ -103,7 +102,7 @@ def run_scenario(name: str, commands: Sequence[str], place: Path, fresh: bool) -
             **{file: after.get(file) for file in sorted({*before, *after}) if before.get(file) != after.get(file)},
         }
         before = after
-    return outcomes, time.monotonic() - began
+    return outcomes, sum(os.times()[2:4]) - sum(began[2:4])
 
 
 def run_command(line: str, folder: Path, fresh: bool) -> Answer:
@@ -221,7 +220,7 @@ def main() -> int:
                 except RuntimeError as error:
                     failed.append(str(error))
                     continue
-                print(f"{name}: {len(outcomes)} commands, {seconds:.1f} s", file=sys.stderr)
+                print(f"{name}: {len(outcomes)} commands, {seconds:.1f} s of processor time", file=sys.stderr)
                 if arguments.show:
                     show(outcomes)
                 actual[name] = {line: hashed(outcome) for line, outcome in outcomes.items()}
