@@ -137,7 +137,7 @@ def _write(path: Path, connection: sqlite3.Connection, *, replace: bool) -> None
     with os_errors_explained(f"write {path}"):
         for log in _logs(path).values():
             log.unlink(missing_ok=True)
-    write_atomically(path, content + digest(content).encode(), replace=replace)
+    write_atomically(path, content + digest(content).encode(), replace=replace, keep_access=True)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -36,18 +36,19 @@ def os_errors_explained(action: str, kind: type[UserError] = UserError) -> Itera
         raise kind(f"cannot {action}: {error.strerror or error}") from error
 
 
-def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, replace: bool = True, keep_access: bool = False) -> None:
     """Write a file so that a reader sees either the old content or the new one, even after a crash.
 
     Parameters
     ----------
     path : Path
-        The file; its folder must exist. A link is kept, and the file that it leads to is written. Who may read or
-        write an existing file stays the same.
+        The file; its folder must exist. A link is kept, and the file that it leads to is written.
     data : bytes
         The new content.
     replace : bool
         Whether it may take the place of a file.
+    keep_access : bool
+        Whether its permissions and owners are those of the file whose place it takes, not those of any new file.
 
     Raises
     ------
@@ -64,7 +65,8 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True) -> None:
             # Not `tempfile`: only the owner may read its files, and results are there to be shared. An exclusive
             # creation follows no link that somebody else has put there.
             with temporary.open("xb") as file:
-                _keep_access(file.fileno(), target)
+                if keep_access:
+                    _keep_access(file.fileno(), target)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
