@@ -38,6 +38,10 @@ def say_on_terminal(message: str) -> None:
         print(f"budgetreg: {printable(message)}", file=sys.stderr)
 
 
+class Notice(UserWarning):
+    """What a library call warns of; a command prints its text alone."""
+
+
 class _Shown(dict[int, str]):
     """What is shown for each character: itself, or its escape sequence in Python if it can control a terminal."""
 
@@ -111,7 +115,9 @@ def each_once() -> Iterator[None]:
 def plain_warnings() -> Iterator[None]:
     """Print each warning of a library in the block as a notice, instead of two lines with its source."""
     before = warnings.showwarning
-    warnings.showwarning = lambda message, category, *place, **more: say(f"{category.__name__}: {message}")
+    warnings.showwarning = lambda message, category, *place, **more: say(
+        str(message) if category is Notice else f"{category.__name__}: {message}"
+    )
     try:
         yield
     finally:

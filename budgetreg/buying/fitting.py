@@ -1,11 +1,14 @@
 """Learning from the known values of a study."""
 
+import warnings
 from typing import TYPE_CHECKING
 
 from budgetreg.buying.joint import JointModel
 from budgetreg.buying.learning import learn
 from budgetreg.buying.state import State
-from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.errors import ConfigError, DataError, nearest, quoted
+from budgetreg.notices import Notice
+from budgetreg.protocol.remarks import listed, of_unknown_scale
 
 if TYPE_CHECKING:
     from budgetreg.estimators import BudgetRegressor
@@ -20,7 +23,12 @@ def fitted(state: State) -> JointModel:
         If no target is known, or the study's learner is not there.
     """
     _refuse_unlearnable(state)
-    return learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
+    model = learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
+    if model.left_out:
+        names = listed([quoted(state.attributes[i]) for i in model.left_out])
+        why = of_unknown_scale("record them in other units")
+        warnings.warn(f"{why}: {names}", Notice, stacklevel=3)
+    return model
 
 
 def estimator_of(state: State) -> "BudgetRegressor":

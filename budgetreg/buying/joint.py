@@ -24,6 +24,8 @@ class JointModel:
     shared : ndarray of float, shape (d,), optional
         Covariance of the attributes with the target, as the values show it. By default the one that `w` implies,
         ``covariance @ w``.
+    left_out : tuple of int
+        Attributes with weight 0 because the values seen do not show their scale.
 
     Notes
     -----
@@ -39,6 +41,7 @@ class JointModel:
     b: float
     noise: float
     shared: np.ndarray | None = None
+    left_out: tuple[int, ...] = ()
 
     @property
     def d(self) -> int:

@@ -47,4 +47,4 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "ae
     contrast = np.append(-w, 1.0)  # y - <w, x>
     noise = max(0.0, float(contrast @ covariance @ contrast))
     b = float(learned.model["b"] - w @ c)
-    return JointModel(mean[:-1], covariance[:-1, :-1], w, b, noise, covariance[:-1, -1])
+    return JointModel(mean[:-1], covariance[:-1, :-1], w, b, noise, covariance[:-1, -1], learned.left_out)

@@ -1,5 +1,6 @@
 """The base class of the estimators, which check their input and learn as `budgetreg fit` does."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -8,14 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
-from budgetreg.data.dataset import size_fault
+from budgetreg.data.dataset import label, size_fault
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import UserError
 from budgetreg.estimators.containers import checked, largest_of, plain, refuse_sizes
 from budgetreg.estimators.observed import Observe, Observed
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.learners.declaration import Learner, Missing
+from budgetreg.notices import Notice
 from budgetreg.protocol.in_memory import Learned, all_present, learn_table
+from budgetreg.protocol.remarks import listed, of_unknown_scale
 
 _OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k")
 """Parameters that are no options of the learner and none of its constants."""
@@ -128,7 +131,11 @@ class BudgetEstimator(BaseEstimator):
         return learned
 
     def _adopt(self, learned: Learned) -> None:
-        """Set the fitted attributes."""
+        """Set the fitted attributes, and warn of attributes that are left out."""
+        if learned.left_out:
+            names = getattr(self, "feature_names_in_", None)
+            shown = [label(i, () if names is None else list(map(str, names)), ()) for i in learned.left_out]
+            warnings.warn(f"{of_unknown_scale()}: {listed(shown)}", Notice, stacklevel=4)
         self.attributes_seen_ = int(learned.run["attributes_total"])
         if self.tuned:
             self.best_params_ = {python_name(name): learned.run[f"p_{name}"] for name in self._learner.tuned}

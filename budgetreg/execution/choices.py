@@ -2,15 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.remarks import listed, of_unknown_scale
 
 _HEADS = {
     "widened": "grids grew because the best value was the largest or smallest tried",
     "edges": "some best values are the largest or smallest tried",
+    "left_out": of_unknown_scale("if you know their ranges, give dataset.ranges=FILE"),
 }
 _ENDS = {"low": "smallest", "high": "largest"}
 
@@ -29,12 +31,15 @@ class Choices:
         In how many of them a best value lies at the end of its grid, by its description, which includes an advice.
     widened : mapping of str to int
         In how many of them a grid grew, by parameter.
+    left_out : mapping of str to int
+        In how many of them an attribute was left out, by its name.
     """
 
     algo: str
     repetitions: int
     edges: Mapping[str, int]
     widened: Mapping[str, int]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def choices_of(plan: Plan, results: Sequence[Mapping[str, Any]]) -> Choices:
@@ -49,16 +54,18 @@ def choices_of(plan: Plan, results: Sequence[Mapping[str, Any]]) -> Choices:
     """
     edges: Counter[str] = Counter()
     widened: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     for result in results:
         last, before = (set(words.split()) for words in (result["run"]["edge"], result.get("edge_before", "")))
         edges.update(_described(plan, edge) for edge in last)
         edges.update(_described(plan, edge, " before the last checkpoint") for edge in before - last)
         widened.update(result.get("widened", "").split())
-    return Choices(plan.config.algo.name, len(results), dict(edges), dict(widened))
+        left_out.update(result.get("left_out", ()))
+    return Choices(plan.config.algo.name, len(results), dict(edges), dict(widened), dict(left_out))
 
 
 def remarks(runs: Iterable[Choices]) -> list[str]:
-    """Return what the user should know about the choices of some runs: at most a line on grids and one on edges."""
+    """Return what the user should know about the choices of some runs: at most a line of each kind."""
     by_learner = sorted(runs, key=lambda run: run.algo)
     lines = []
     for kind, head in _HEADS.items():
@@ -66,7 +73,7 @@ def remarks(runs: Iterable[Choices]) -> list[str]:
         for algo, group in groupby(by_learner, key=lambda run: run.algo):
             same = list(group)
             counts: Counter[str] = sum((Counter(getattr(run, kind)) for run in same), Counter())
-            hits = ", ".join(f"{what} in {count}" for what, count in sorted(counts.items()))
+            hits = listed([f"{what} in {count}" for what, count in sorted(counts.items())])
             if hits:
                 learners.append(f"{algo}: {hits} of {sum(run.repetitions for run in same)} repetitions")
         if learners:

@@ -101,19 +101,24 @@ def execute(
         if finished:
             draw(store.folder)
         results = [entry["result"] for entry in finished]
-        _warn_of_units(results)
+        _warn_of_units(plan, results)
         return RunOutcome(store.folder, len(finished), len(store.failed()), resumed, choices_of(plan, results))
 
 
-def _warn_of_units(results: Sequence[dict[str, Any]]) -> None:
-    """Warn if repetitions end so far above the error without attributes that the parameters do not fit."""
+def _warn_of_units(plan: Plan, results: Sequence[dict[str, Any]]) -> None:
+    """Warn if repetitions end so far above the error without attributes that parameters, or the scale, do not fit."""
     ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
     worst = max((end for end in ends if end is not None), default=0.0)
     if worst > _USELESS:
         say(
-            f"the error is up to {worst:.2g} times that without attributes: the radii and step sizes tried suit "
-            "attributes and targets of about 1; scale them (a file with dataset.scale=max_abs), or try smaller "
-            "parameters"
+            f"the error is up to {worst:.2g} times that without attributes: "
+            + (
+                "the radii and step sizes tried suit attributes and targets of about 1; scale them (a file with "
+                "dataset.scale=max_abs), or try smaller parameters"
+                if plan.config.algo.tuned
+                else "some values in the test part are far larger than those seen; give the attributes' ranges "
+                "(dataset.ranges=FILE), or their logarithms"
+            )
         )
 
 

@@ -137,8 +137,8 @@ class FixedSubset(Learner):
         free = np.zeros(accessor.d, dtype=bool) if accessor.free is None else accessor.free
         groups = accessor.groups or Groups(tuple(range(accessor.d)))
         blocks = entries.blocks()
-        unusable = Rescaled(blocks, accessor.d, given.scaled, accessor.stored_units()).unusable
-        streams = zip(imputation.tables(blocks, accessor.d), unusable, orders, strict=True)
+        left_out = Rescaled(blocks, accessor.d, given.scaled, accessor.stored_units()).left_out
+        streams = zip(imputation.tables(blocks, accessor.d), left_out, orders, strict=True)
         chosen = [
             _selected(np.where(without, np.nan, X), y, order, free, groups, given) for (X, y), without, order in streams
         ]
@@ -183,6 +183,6 @@ def _outputs(entries: Entries, chosen: np.ndarray, accessor: Accessor, given: Si
     for f, (X, y) in enumerate(imputation.tables(rescaled.blocks, accessor.d)):
         options = {"centred": given.centred, "intercept": given.intercept, "excess": rescaled.excess[f]}
         some = chosen[f][chosen[f] < accessor.d]
-        X = np.where(rescaled.unusable[f], np.nan, X)[:, some]
+        X = np.where(rescaled.left_out[f], np.nan, X)[:, some]
         W[f, some, 0], b[f] = imputation.regressor(X, y, impute="mean", rescale=True, **options)
     return rescaled.as_revealed(WithIntercept(W, b) if given.centred or given.intercept else W)

@@ -39,7 +39,7 @@ _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 _FOLDS = 10
 """Parts of the rows that are held out in turn to scale a regressor."""
 
-_LARGE = 5.0
+_LARGE = 30.0
 """Excess of new values that counts: ridge expects no larger values, unless they dominate those seen."""
 
 _D, _M = 5, 40
@@ -119,9 +119,9 @@ class ImputationLearner(PairwiseLearner):
             rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
             options = {"rescale": self.rescale, "centred": given.centred, "intercept": given.intercept}
             solutions = [
-                regressor(np.where(unusable, np.nan, X), y, impute=self.impute, excess=excess, **options)
-                for (X, y), unusable, excess in zip(
-                    tables(rescaled.blocks, accessor.d), rescaled.unusable, rescaled.excess, strict=True
+                regressor(np.where(left_out, np.nan, X), y, impute=self.impute, excess=excess, **options)
+                for (X, y), left_out, excess in zip(
+                    tables(rescaled.blocks, accessor.d), rescaled.left_out, rescaled.excess, strict=True
                 )
             ]
             W = np.stack([w for w, _ in solutions])[:, :, None]

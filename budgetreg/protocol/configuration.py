@@ -49,6 +49,10 @@ _AUTOMATIC_PILOT = 2
 _MONEY_LIMIT = 1
 """Version of the rule by which a total in money ends a run, see `budgetreg.protocol.money`."""
 
+_UNKNOWN_SCALES = 1
+"""Version of the rule by which attributes of unknown scale are left out, see `budgetreg.revealed.units.Rescaled`. It is
+that of other tables than scikit-learn's: of these, no attribute is left out, so that their results are as before."""
+
 
 @dataclass(frozen=True)
 class TuningConfig:
@@ -106,6 +110,9 @@ class Config:
         same_end = self.algo.observation is not Observation.ALL or self.axis == "paid"
         tuning, grid = self._choice()
         pilot = {"automatic_pilot": _AUTOMATIC_PILOT} if self.has_automatic_pilot else {}
+        scales = {}
+        if self.dataset.scaled_by_pilot and self.dataset.kind != "scikit_learn":
+            scales = {"unknown_scales": _UNKNOWN_SCALES}
         limit = {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
         if self.intercept == "none" or self.dataset.center == "none":
@@ -119,6 +126,7 @@ class Config:
             **identity_of(TOP, self.resolved, {"algo", "dataset", "tuning", *(["axis"] if same_end else [])}),
             **pilot,
             **limit,
+            **scales,
             "algo": learner,
             "dataset": kinds()[self.dataset.kind].identity(self.resolved["dataset"]),
             **({"tuning": tuning} if tuning else {}),

@@ -15,7 +15,7 @@ from budgetreg.data.values import Values
 from budgetreg.learners import read, section
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
-from budgetreg.protocol.outcome import unpacked
+from budgetreg.protocol.outcome import Kept, unpacked
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import outcomes, widening
@@ -37,11 +37,14 @@ class Learned:
         Mean and covariance of attributes and target, in units of the table; None if the learner models none.
     run : mapping of str to Any
         The row of ``runs.csv``: the bill, and the parameters.
+    left_out : tuple of int
+        Attributes that are left out, as the values seen do not show their scale.
     """
 
     model: Mapping[str, np.ndarray]
     moments: JointMoments | None
     run: Mapping[str, Any]
+    left_out: tuple[int, ...] = ()
 
 
 def learn_table(
@@ -79,16 +82,18 @@ def learn_table(
     if ordered:
         config, data = replace(config, checkpoints=(X.shape[0],)), replace(data, ordered=True)
     plan = make_plan(replace(config, dataset=replace(config.dataset, given=data)))
-    moments: list[JointMoments | None] = []
+    kept: list[Kept] = []
 
     def run(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
         (outcome,) = outcomes(plan, repetitions, progress)
-        moments.append(outcome.final.kept[-1].moments())
+        kept.append(outcome.final.kept[-1])
         return [outcome.report()]
 
     with threadpool_limits(1):  # as in a run: more threads change last bits, and wait for busy processors
         (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
-    return Learned(unpacked(result["model"]), moments[-1], result["run"])
+    without = kept[-1].left_out
+    left_out = () if without is None else tuple(np.flatnonzero(without).tolist())
+    return Learned(unpacked(result["model"]), kept[-1].moments(), result["run"], left_out)
 
 
 def all_present(algo: str, d: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from budgetreg.data import load
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
@@ -29,6 +30,8 @@ class Kept(NamedTuple):
     """What was learned; empty except at the last checkpoint."""
     moments: Callable[[], JointMoments | None] = lambda: None
     """Returns the moments that were learned at the last checkpoint; None if none are modelled, or at another one."""
+    left_out: np.ndarray | None = None
+    """The attributes, bool of shape (d,), that are left out at the last checkpoint; None if there are none."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,10 @@ class Outcome:
             "edge_before": self._edge(best[:-1]),
             "model": packed({**final.kept[-1].model, **self._calibration()}),
         }
+        left_out = final.kept[-1].left_out
+        if left_out is not None and left_out.any():
+            data = load(plan.config.dataset, plan.config.seed, self.split.repetition)
+            result["left_out"] = [data.label(i) for i in np.flatnonzero(left_out).tolist()]
         if plan.prices and final.reveals is not None:
             reveals = self._of_chosen(final.reveals) + plan.lead
             for point, counts in zip(result["curve"], reveals, strict=True):

@@ -1,6 +1,6 @@
 """Remarks on a plan, which are printed before it runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -8,6 +8,22 @@ from budgetreg.data import Dataset
 from budgetreg.data.formats.chunks import shown
 from budgetreg.learners.declaration import Missing
 from budgetreg.protocol.spending import Spending
+
+_MOST = 8
+"""Names in a list."""
+
+
+def of_unknown_scale(way: str = "divide them by their known ranges, with scale='none'") -> str:
+    """Return why attributes are left out, and what to do; their names are to follow."""
+    return (
+        "some attributes are left out, as the values seen do not show how large others will be (they are nearly equal, "
+        f"or spread over decades); {way}, or take logarithms"
+    )
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the first words of a list."""
+    return ", ".join(words[:_MOST]) + (f", and {len(words) - _MOST} more" if len(words) > _MOST else "")
 
 
 def remarks(spending: Spending, data: Dataset, tuned: bool) -> Iterator[str]:

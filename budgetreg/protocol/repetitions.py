@@ -232,7 +232,7 @@ def _test(plan: Plan, split: Split, settings: np.ndarray) -> Keep:
         if checkpoint < len(settings) - 1:
             return Kept(errors)
         moments = partial(task.moments, split.table, origin)
-        return Kept(errors, task.model(split.table, outputs, setting, origin), moments)
+        return Kept(errors, task.model(split.table, outputs, setting, origin), moments, origin.left_out)
 
     return test
 

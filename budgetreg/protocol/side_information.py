@@ -9,6 +9,7 @@ from budgetreg.data import Dataset
 from budgetreg.data.values import as_values, means, row_blocks
 from budgetreg.errors import DataError
 from budgetreg.metering.table import Table
+from budgetreg.revealed.units import negligible
 
 _NONE = np.empty(0, dtype=np.intp)
 
@@ -79,13 +80,15 @@ def spreads(X: np.ndarray) -> np.ndarray:
     """Return the standard deviations of the attributes in a few rows, shape (n, d), all above 0.
 
     An attribute that is constant in these rows gets its absolute value, or the median of the other standard deviations
-    if it is 0. A larger pilot or `dataset.ranges` gives a better scale.
+    if it is 0. One that varies too little to show its scale, see `budgetreg.revealed.units.negligible`, gets the
+    largest value in the table. A larger pilot or `dataset.ranges` gives a better scale.
     """
-    deviations = X.std(axis=0, ddof=1)
+    deviations, size = X.std(axis=0, ddof=1), np.abs(X).mean(axis=0)
     constant = deviations <= 1e-12 * np.abs(X).max(axis=0)
     median = np.median(deviations[~constant]) if not constant.all() else 1.0
-    size = np.abs(X).mean(axis=0)
-    return np.where(constant, np.where(size > 0, size, median), deviations)
+    small = ~constant & negligible(deviations, size)
+    largest = np.maximum(deviations, size).max()
+    return np.where(constant, np.where(size > 0, size, median), np.where(small, largest, deviations))
 
 
 def second_moments(table: Table, train: np.ndarray) -> np.ndarray:

@@ -52,10 +52,9 @@ too low for tails that get lighter farther out, such as the lognormal distributi
 _ENOUGH = 12
 """Values other than the median that an attribute with values of both signs needs to show how they spread."""
 
-_DECADES, _SUSPECT, _ORDINARY = 1.7, 1.2, 0.75
-"""Spreads, see `wild`: one that shows decades, one that is then too much for other attributes, and one that a quarter
-of the attributes must not exceed. It is 0.5 for normal values, and about 1 for the most skewed columns of the tables of
-scikit-learn."""
+_DECADES, _SUSPECT, _ORDINARY = 1.4, 1.2, 0.75
+"""Spreads, see `over_decades`: one that shows decades, one that may be of decades, and one that a quarter of the
+attributes must not exceed. It is 0.5 for normal values, and at most about 1 for the tables of scikit-learn."""
 
 LARGER = 1e3
 """How many times larger than those seen the next value of such an attribute may be."""
@@ -66,7 +65,7 @@ _NEAR = 1e-5
 _FEW, _RARE = 3, 0.15
 """Values away from the median, and their share, up to which they do not show how far away the next one will be."""
 
-_UNLIKE = 10
+_UNLIKE = 3
 """How many times as far away the farthest of them must be as the nearest."""
 
 _ONE = 0.05
@@ -130,10 +129,10 @@ def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> boo
     return joined.size >= _LEAST_TAIL and bool(joined.mean() > 1 / _LEAST_INDEX)
 
 
-def without_scale(x: np.ndarray, least: float = 0.0) -> bool:
-    """Return whether the values of one attribute do not show how large others will be.
+def few_differ(x: np.ndarray, least: float = 0.0) -> bool:
+    """Return whether nearly all values are equal, and the others do not show how far away the next one will be.
 
-    That is so if nearly all are equal but for rounding, and the few others differ from each other, or there is one.
+    They do not if they are up to three, and not about equally far away; or nearer than values of other attributes are.
 
     Parameters
     ----------
@@ -152,13 +151,14 @@ def without_scale(x: np.ndarray, least: float = 0.0) -> bool:
     return bool(away.size <= min(_FEW, _RARE * x.size) and (_UNLIKE * away[0] < away[-1] or away[-1] < least))
 
 
-def wild(columns: Sequence[np.ndarray]) -> np.ndarray:
+def over_decades(columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return which attributes have values that spread over decades, bool of shape (d,), while others have not.
 
     One value decides the variance then, and the next may be many times as large. The spread of an attribute is the
     standard deviation of the logarithms of its values if all have the same sign; else the mean logarithm of the
-    distances from the median that are above their median, in units of it. What shows decades does so by a standard
-    error. Where all attributes have such tails, they show them together, see `excess` and `infinite_variance`.
+    distances from the median that are above their median, in units of it. Once it shows decades by two standard errors
+    for some attribute, others count as well if it may do so for them. Where all attributes have such tails, they show
+    them together, see `excess` and `infinite_variance`.
 
     Parameters
     ----------
@@ -178,9 +178,9 @@ def wild(columns: Sequence[np.ndarray]) -> np.ndarray:
         if distances.size >= _ENOUGH:
             upper = np.log(distances[distances.size // 2 :] / np.median(distances))
             spreads[i], errors[i] = upper.mean(), upper.mean() / np.sqrt(upper.size)
-    if not (spreads - errors > _DECADES).any() or np.quantile(spreads, 0.25) > _ORDINARY:
+    if not (spreads - 2 * errors > _DECADES).any() or np.quantile(spreads, 0.25) > _ORDINARY:
         return np.zeros(len(columns), dtype=bool)
-    return np.asarray(spreads + errors > _SUSPECT)
+    return np.asarray(spreads + 2 * errors > _SUSPECT)
 
 
 def by_attribute(attributes: np.ndarray, values: np.ndarray, d: int) -> Iterator[np.ndarray]:

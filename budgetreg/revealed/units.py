@@ -7,7 +7,7 @@ import numpy as np
 
 from budgetreg.metering.centring import JointMoments, sums
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.tails import LARGER, by_attribute, excess, infinite_variance, wild, without_scale
+from budgetreg.revealed.tails import LARGER, by_attribute, excess, few_differ, infinite_variance, over_decades
 from budgetreg.tasks import Outputs, WithIntercept
 
 _LEAST = 3
@@ -16,32 +16,29 @@ _LEAST = 3
 _CONSTANT = 1e-12
 """Ratio of variance to mean square up to which an attribute is constant but for rounding."""
 
-_NEGLIGIBLE, _BY_CHANCE = 1e-5, 0.01
-"""Standard deviation, in units of the data or of the largest value in the table, below which a surprise is feared: the
-values of an attribute may be what rounding leaves, or near one value that they nearly always have. So few as three
-values may be near each other by chance: for them it is a hundredth of that."""
+_NEGLIGIBLE = 1e-5
+"""Standard deviation, in units of the data or of the largest value in the table, below which an attribute may be what
+rounding leaves, or a value that is nearly always the same. In everyday units numbers spread by more."""
 
 _ALONE = 0.1
 """In the same units, the least distance of a single value from all others, if these are equal: the next may be as large
 as values of other attributes."""
 
 
-def negligible(counts: np.ndarray | float, spreads: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return which attributes vary so little that their next value may be beyond all measure.
+def negligible(spreads: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return which attributes vary so little that their next value may be as large as those of others.
 
-    A factor by which an attribute is multiplied changes what is large, hence units of the data matter here: numbers
-    are usually in units in which they spread by more than `_NEGLIGIBLE`.
+    In units of such an attribute that value would be huge. A factor does not matter to the values of one attribute
+    alone, so the units of the data and the other attributes decide.
 
     Parameters
     ----------
-    counts : ndarray of float, shape (..., d), or float
-        Numbers of values.
     spreads, levels : ndarray of float, shape (..., d)
-        Their standard deviations, and the absolute values of their means, in units of the data.
+        Standard deviations, and absolute values of the means, in units of the data.
     """
     largest = np.maximum(spreads, levels).max(axis=-1, keepdims=True)
-    least = _NEGLIGIBLE * np.minimum(largest, 1.0) * np.where(np.asarray(counts) > _LEAST, 1.0, _BY_CHANCE)
-    return np.asarray(spreads < np.maximum(least, np.sqrt(_CONSTANT) * levels))
+    least = np.maximum(_NEGLIGIBLE * np.minimum(largest, 1.0), np.sqrt(_CONSTANT) * levels)
+    return np.asarray(spreads < least)
 
 
 def units(counts: np.ndarray | float, squares: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +91,7 @@ class Rescaled:
     """Revealed values in units of their attributes.
 
     The values that were seen of an attribute may not show how large others will be: see `negligible` and
-    `budgetreg.revealed.tails.without_scale`. In units of their standard deviation, the next value could have any size,
+    `budgetreg.revealed.tails`. In units of their standard deviation, the next value could have any size,
     and so could a prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value
     to come moves what is expected of others.
 
@@ -115,11 +112,9 @@ class Rescaled:
         The values in these units.
     left_out : ndarray of bool, shape (F, d)
         Attributes that are left out.
-    unusable : ndarray of bool, shape (F, d)
-        These, and all attributes of streams that seem to have no variance, see `infinite_variance`.
     inflation : ndarray of float, shape (F, d)
-        See `inflation`; infinite for attributes that are unusable; 1 for attributes that do not vary, and if values are
-        not scaled.
+        See `inflation`; infinite for attributes that are left out, and in streams whose attributes seem to have no
+        variance, see `infinite_variance`; 1 for attributes that do not vary, and if values are not scaled.
     excess : ndarray of float, shape (F,)
         How much larger new values are, see `budgetreg.revealed.tails`; 0 if values are not scaled, because the scale
         of such data is known beforehand and bounds them.
@@ -134,7 +129,7 @@ class Rescaled:
     ) -> None:
         F = len(blocks[0].values)
         self.blocks, self._units, self.excess, self.inflation = blocks, None, np.zeros(F), np.ones((F, d))
-        self.left_out = self.unusable = np.zeros((F, d), dtype=bool)
+        self.left_out = np.zeros((F, d), dtype=bool)
         if not scaled:
             return
         stream = np.arange(F)[:, None, None]
@@ -156,24 +151,18 @@ class Rescaled:
         self._units, varies = units(counts, squares, deviations)
         scale, shift = stored or (np.ones((F, d)), np.zeros((F, d)))
         spreads, levels = np.sqrt(deviations / np.maximum(counts - 1, 1)) / scale, np.abs(means + shift) / scale
-        # Attributes that are constant are no risk: in units of their size, no prediction depends much on them.
-        several, unbounded, heavy = np.zeros((3, F, d), dtype=bool)
-        small = negligible(counts, spreads, levels)
         largest = np.maximum(spreads, levels).max(axis=1, keepdims=True)
-        least = _ALONE * np.minimum(largest[:, 0], 1.0)
+        small, wild, heavy = varies & negligible(spreads, levels), np.zeros((F, d), dtype=bool), np.zeros((F, 1), bool)
         for f in range(F):
             attributes, values = _joined(blocks, f)
-            columns = list(by_attribute(attributes, values, d))
-            several[f] = [x.size > 1 and x.min() < x.max() for x in columns]
-            small[f] &= several[f] & varies[f]
             heavy[f] = infinite_variance(_without(attributes, small[f], d), values, d)
-            if not heavy[f].any():
-                columns = [(x + shift[f, i]) / scale[f, i] for i, x in enumerate(columns)]
-                unbounded[f] = wild(columns) | [without_scale(x, least[f]) for x in columns]
-        self.left_out = small | (unbounded & ~heavy)
-        self.unusable = self.left_out | heavy
-        self._units = np.where(small, largest * scale, np.where(self.left_out, LARGER * self._units, self._units))
-        self.inflation = np.where(self.unusable & varies, np.inf, np.where(varies, inflation(counts), 1.0))
+            if not heavy[f]:
+                columns = [(x + shift[f, i]) / scale[f, i] for i, x in enumerate(by_attribute(attributes, values, d))]
+                least = _ALONE * min(1.0, float(largest[f, 0]))
+                wild[f] = over_decades(columns) | [few_differ(x, least) for x in columns]
+        self.left_out = small | wild
+        self._units = np.where(small, largest * scale, np.where(wild, LARGER * self._units, self._units))
+        self.inflation = np.where(varies, np.where(self.left_out | heavy, np.inf, inflation(counts)), 1.0)
         divisors = of_columns(self._units, 1.0)
         self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
         for f in range(F):
