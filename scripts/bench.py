@@ -16,11 +16,11 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.signature import BudgetSplit, SideInformation
+from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
+from budgetreg.algorithms.signature import BudgetSplit, SideInformation
+from budgetreg.draws import DATA_POINT_SAMPLERS, next_block
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block
 from budgetreg.streams import generator
 from budgetreg.tasks import Outputs
 from tests import listings

@@ -17,12 +17,12 @@ import bench_common
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.partial import core as partial
-from budgetreg.learners.second_moment.core import sums
+from budgetreg.algorithms import engine as partial
+from budgetreg.algorithms.gonen_2016.popca_core import sums
+from budgetreg.draws import BLOCK, subset
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.designs import uniform_subset
-from budgetreg.sampling.draws import BLOCK, subset
+from budgetreg.revealed.designs import uniform_subset
 from budgetreg.streams import generator
 from budgetreg.tasks import mean_loss
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from mutation import Change, Mutant, around, rewrite
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
 from budgetreg.protocol.configuration import Config

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Column
 
 from budgetreg.cli.common import console
-from budgetreg.data import unused
+from budgetreg.data.registry import unused
 from budgetreg.execution.scratch import abandoned
 from budgetreg.figures.tables import table
 from budgetreg.files.garbage import Garbage

@@ -7,11 +7,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from budgetreg.algorithms.learner import Learner, Missing
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import UserError
 from budgetreg.estimators.observed import Observe, Observed
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
-from budgetreg.learners.declaration import Learner, Missing
 from budgetreg.protocol.in_memory import Learned, all_present, learn_table
 
 _OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k")

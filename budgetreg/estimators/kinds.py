@@ -8,9 +8,9 @@ from sklearn.base import RegressorMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from budgetreg.algorithms.conditional import conditional_means, conditional_variances
 from budgetreg.estimators.continued import ContinuedEstimator
 from budgetreg.protocol.in_memory import Learned
-from budgetreg.solvers.conditional import conditional_means, conditional_variances
 
 
 class BudgetRegressor(RegressorMixin, ContinuedEstimator):

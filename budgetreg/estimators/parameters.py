@@ -6,10 +6,10 @@ from inspect import Parameter, Signature
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
+from budgetreg.algorithms.learner import Learner, Missing, Observation
+from budgetreg.algorithms.registry import read, section
 from budgetreg.config import catalogue
 from budgetreg.config.options import options_of
-from budgetreg.learners import read, section
-from budgetreg.learners.declaration import Learner, Missing, Observation
 
 
 class Argument(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from budgetreg.algorithms.registry import read, section
 from budgetreg.config.composition import Composer
-from budgetreg.data import Dataset
 from budgetreg.data.attributes import unit
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import Values
-from budgetreg.learners import read, section
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
 from budgetreg.protocol.outcome import unpacked

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from budgetreg.data.groups import Groups
+from budgetreg.draws import BLOCK, subset
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import JointMoments
-from budgetreg.sampling.designs import Draw, fixed_size, replaced, working_probabilities
-from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.sampling.importance_weights import per_money, regression_weights
+from budgetreg.revealed.designs import Draw, fixed_size, replaced, working_probabilities
+from budgetreg.revealed.importance_weights import per_money, regression_weights
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -180,7 +180,7 @@ class AttributeDraws:
         """Draw, from the next example on, with probabilities that are about proportional to weights.
 
         The weight of a group is the sum of those of its attributes, and it is known if all of them are. See
-        `budgetreg.sampling.designs.fixed_size`.
+        `budgetreg.revealed.designs.fixed_size`.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class AttributeDraws:
         known : ndarray of bool, shape (m,), optional
             Which of them are not drawn, if k others are left; none by default.
         prices : ndarray of float, shape (d,), optional
-            Prices by which weights are corrected, see `budgetreg.sampling.importance_weights.per_money`.
+            Prices by which weights are corrected, see `budgetreg.revealed.importance_weights.per_money`.
         """
         if self._groups is not None:
             unit = np.searchsorted(self.priced, self._groups.head_of[self.members])
@@ -214,7 +214,7 @@ class AttributeDraws:
             Their number T.
         available : ndarray of bool, shape (T, d), optional
             Which values exist; all by default. Where the value of a drawn attribute is missing, another attribute is
-            drawn instead, as long as there is one: see `budgetreg.sampling.designs.replaced`.
+            drawn instead, as long as there is one: see `budgetreg.revealed.designs.replaced`.
         """
         while len(self._block) < examples:
             self._block = np.append(self._block, self._draw(self._rng).attributes, axis=0)
@@ -274,7 +274,7 @@ class Collected:
         known: np.ndarray,
         joint: Callable[[int], JointMoments] | None = None,
     ) -> None:
-        """Change the draw probabilities, see `budgetreg.sampling.importance_weights.regression_weights`.
+        """Change the draw probabilities, see `budgetreg.revealed.importance_weights.regression_weights`.
 
         Parameters
         ----------

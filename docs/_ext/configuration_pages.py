@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from budgetreg.algorithms.registry import GROUPS, algo_options, cores, members, parameters, section
 from budgetreg.config import catalogue
 from budgetreg.config.options import ANYTHING, Options
 from budgetreg.config.sections import BACKEND, RECIPE, TOP, TUNINGS, tuning_options
-from budgetreg.data import kinds
-from budgetreg.learners import GROUPS, algo_options, cores, members, parameters, section
+from budgetreg.data.registry import kinds
 from markup import code, escaped, table
 
 _LINE = re.compile(r"^( *)([\w/]+):(?: +(?!#)(?P<value>.*?))?(?: +# (?P<comment>.*))?$")

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.learners.declaration import Cost
-from budgetreg.learners.second_moment import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.learner import Cost
+from budgetreg.algorithms.regressors import ScaledRegressors
 from budgetreg.metering.accessor import Accessor
-from budgetreg.updates.scaled_regressors import ScaledRegressors
+from budgetreg.testing import checks
 from tests.checks.breaking import failure
 
 

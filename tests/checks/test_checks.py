@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from budgetreg import checks
+from budgetreg.algorithms.bases import SplitBudgetLearner
+from budgetreg.algorithms.cesa_bianchi_2010 import pairs_core as pairs
+from budgetreg.algorithms.exact import ExactGradientLearner
+from budgetreg.algorithms.gonen_2016 import mbeg_core as mbeg
+from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
+from budgetreg.algorithms.hazan_koren_2012 import gen_est
+from budgetreg.algorithms.signature import BudgetSplit
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
-from budgetreg.enumeration.expectations import Oracle
-from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes, rows_of
-from budgetreg.learners.bases import SplitBudgetLearner
-from budgetreg.learners.exact import ExactGradientLearner
-from budgetreg.learners.mbeg import MatrixGradientLearner
-from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.pairs import core as pairs
-from budgetreg.learners.signature import BudgetSplit
+from budgetreg.draws import BLOCK
 from budgetreg.metering.centring import Origin
-from budgetreg.sampling import designs
-from budgetreg.sampling.draws import BLOCK
-from budgetreg.updates import gen_est
+from budgetreg.revealed import designs
+from budgetreg.testing import checks
+from budgetreg.testing.expectations import Oracle
+from budgetreg.testing.scripted_rng import Scripted, in_turn, outcomes, rows_of
 from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 

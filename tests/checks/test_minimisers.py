@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.enumeration.certificates import largest, least, one_norm, two_norm
-from budgetreg.learners.pairs import core as pairs
-from budgetreg.solvers import eigenspaces
+from budgetreg import eigenspaces
+from budgetreg.algorithms.cesa_bianchi_2010 import pairs_core as pairs
+from budgetreg.testing import checks
+from budgetreg.testing.certificates import largest, least, one_norm, two_norm
 from tests.checks.breaking import failure, with_outputs, with_settings
 
 

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners import exact, partial, two_phase
-from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.sampling import designs, importance_weights
-from budgetreg.sampling.designs import conditional_poisson
-from budgetreg.sampling.draws import Proportional
-from budgetreg.updates import gen_est
-from budgetreg.updates.control_variates import ControlVariate
-from budgetreg.updates.eg import EG
-from budgetreg.updates.ogd import OGD
+from budgetreg.algorithms import exact, kukliansky_shamir_2015
+from budgetreg.algorithms.control_variates import ControlVariate
+from budgetreg.algorithms.gonen_2016 import mbeg_core as mbeg
+from budgetreg.algorithms.hazan_koren_2012 import gen_est, gradients
+from budgetreg.algorithms.hazan_koren_2012.eg import EG
+from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
+from budgetreg.algorithms.hazan_koren_2012.ogd import OGD
+from budgetreg.draws import Proportional
+from budgetreg.revealed import designs, importance_weights
+from budgetreg.revealed.designs import conditional_poisson
+from budgetreg.testing import checks
+from budgetreg.testing.expectations import Oracle
 from tests.checks.breaking import changed, with_given, with_options, with_settings
 from tests.tiers import slow_but
 
@@ -30,7 +30,7 @@ def fails(subject, check, reason):
 
 @pytest.mark.parametrize("name", ["aerr", "aelr"])
 def test_other_draws_for_the_data_point_fail(name, monkeypatch):
-    monkeypatch.setattr(partial, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
+    monkeypatch.setattr(gradients, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
     fails(changed(name), "second moments", "square")
 
 
@@ -61,7 +61,7 @@ def test_other_draws_for_the_inner_product_fail(monkeypatch):
     def by_size(F, d, *rest):
         return OGD(F, d, *rest, root_moments=np.ones((F, d)))
 
-    monkeypatch.setattr(partial, "UPDATES", {"ogd": by_size})
+    monkeypatch.setattr(gradients, "UPDATES", {"ogd": by_size})
     fails(changed("aerr"), "second moments", "square")
 
 
@@ -78,7 +78,7 @@ def test_other_draws_for_genest_fail(monkeypatch):
 
 @pytest.mark.parametrize("name", ["ddaerr_two_phase", "ddaelr_two_phase"])
 def test_an_unguided_second_phase_fails(name, monkeypatch):
-    monkeypatch.setattr(two_phase, "mixed", lambda weights, mix: np.ones_like(weights))
+    monkeypatch.setattr(kukliansky_shamir_2015, "mixed", lambda weights, mix: np.ones_like(weights))
     fails(changed(name), "second moments", "square")
 
 
@@ -133,7 +133,7 @@ def test_a_step_that_is_not_clipped_fails(monkeypatch):
             super().step(coordinates, residual / 2)
             super().step(coordinates, residual / 2)
 
-    monkeypatch.setattr(partial, "UPDATES", {"eg": Later})
+    monkeypatch.setattr(gradients, "UPDATES", {"eg": Later})
     fails(changed("aelr"), "boundary", "clipped or projected")
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from budgetreg.data import mnist, power_law, tabular, unused
+from budgetreg.data import mnist, power_law, tabular
 from budgetreg.data.formats import chunks
+from budgetreg.data.registry import unused
 
 
 @pytest.fixture

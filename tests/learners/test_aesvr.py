@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
+from budgetreg.algorithms.hazan_koren_2012 import gen_est
+from budgetreg.algorithms.hazan_koren_2012.aesvr import SupportVectorLearner
+from budgetreg.algorithms.hazan_koren_2012.gen_est import GenEst, PlugIn
+from budgetreg.algorithms.signature import BudgetSplit, SideInformation
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.noisy_linear import Sphere
-from budgetreg.learners.signature import BudgetSplit, SideInformation
-from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
@@ -18,8 +20,6 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from budgetreg.tasks import mean_loss
-from budgetreg.updates import gen_est
-from budgetreg.updates.gen_est import GenEst, PlugIn
 from tests.listings import data_point, invert
 
 DELTA = 0.2

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners import exact
-from budgetreg.learners.exact import ExactGradientLearner
-from budgetreg.learners.signature import SideInformation
-from budgetreg.updates.averaging import Averager
+from budgetreg.algorithms import exact
+from budgetreg.algorithms.averages import Averager
+from budgetreg.algorithms.exact import ExactGradientLearner
+from budgetreg.algorithms.signature import SideInformation
 
 UPDATES = ("ogd", "eg")
 AVERAGES = ("all", "suffix", "last")

@@ -7,15 +7,15 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.optimize import brentq
 
-from budgetreg.learners import mbeg as learner_module
-from budgetreg.learners.mbeg import MatrixGradientLearner
-from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.mbeg.core import ESTIMATES
-from budgetreg.learners.signature import SideInformation
+from budgetreg import draws
+from budgetreg.algorithms.gonen_2016 import mbeg as learner_module
+from budgetreg.algorithms.gonen_2016 import mbeg_core as mbeg
+from budgetreg.algorithms.gonen_2016.bregman import decompose
+from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
+from budgetreg.algorithms.gonen_2016.mbeg_core import ESTIMATES
+from budgetreg.algorithms.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling import draws
-from budgetreg.solvers.bregman import decompose
 
 BLOCK = 16
 ALPHAS = np.array([0.0, 0.3, 1.0])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.learners.pairs import Baseline
-from budgetreg.learners.pairs import core as pairs
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms.cesa_bianchi_2010 import pairs_core as pairs
+from budgetreg.algorithms.cesa_bianchi_2010.baseline import Baseline
+from budgetreg.algorithms.signature import SideInformation
+from budgetreg.draws import BLOCK
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import BLOCK
 
 D = 3
 ALL_PAIRS = list(product(range(D), repeat=2))

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.signature import BudgetSplit, SideInformation
-from budgetreg.learners.two_phase import TwoPhaseLearner
+from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
+from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner
+from budgetreg.algorithms.signature import BudgetSplit, SideInformation
+from budgetreg.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, Proportional, next_block, uniform
 from budgetreg.streams import generator
 from tests import listings
 from tests.tiers import slow_but

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners.second_moment import SecondMomentLearner
-from budgetreg.learners.second_moment import core as second_moment
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms.gonen_2016 import popca_core as second_moment
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling import designs
-from budgetreg.sampling.designs import joint_inclusion, working_probabilities
+from budgetreg.revealed import designs
+from budgetreg.revealed.designs import joint_inclusion, working_probabilities
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 

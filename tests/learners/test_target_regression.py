@@ -7,12 +7,12 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import norm
 
+from budgetreg.algorithms.aemr import target_regression as module
+from budgetreg.algorithms.aemr import weights_prior
+from budgetreg.algorithms.aemr.average import averaged
+from budgetreg.algorithms.aemr.target_regression import CompleteRegression, TargetRegression
+from budgetreg.algorithms.aemr.weights_prior import LEAST_NOISE, Equations, WeightsPrior
 from budgetreg.estimators import ESTIMATORS
-from budgetreg.learners.moments import target_regression as module
-from budgetreg.learners.moments import weights_prior
-from budgetreg.learners.moments.average import averaged
-from budgetreg.learners.moments.target_regression import CompleteRegression, TargetRegression
-from budgetreg.learners.moments.weights_prior import LEAST_NOISE, Equations, WeightsPrior
 from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.standardised import Moments, StandardisedEntries
 from budgetreg.tasks import WithIntercept

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from budgetreg.data import load
+from budgetreg.algorithms.signature import SideInformation
+from budgetreg.data.registry import load
+from budgetreg.draws import DATA_POINT_SAMPLERS
 from budgetreg.errors import BudgetExceeded
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.tuning import folds, winners
-from budgetreg.sampling.draws import DATA_POINT_SAMPLERS
 from budgetreg.streams import generator
 from tests import listings
 from tests.learners.test_partial import SCALE, draws, problem

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.data.groups import Groups
 from budgetreg.errors import ConfigError
-from budgetreg.learners import members
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.results.reading import read

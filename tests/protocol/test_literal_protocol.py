@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 import budgetreg
 from budgetreg.api import plan
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.streams import generator
 from tests import listings
 

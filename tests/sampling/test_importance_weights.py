@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.sampling import importance_weights
+from budgetreg.revealed import importance_weights
 
 MOMENTS = np.array([[0.9, 0.05, 0.4, 0.002], [1.0, 1.0, 1.0, 1.0], [0.1, 0.7, 0.02, 0.3]])
 PRICES = np.array([1.0, 7.0, 0.2, 3.0])

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
+from budgetreg.algorithms.control_variates import ControlVariate
+from budgetreg.algorithms.hazan_koren_2012.eg import EG
+from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
+from budgetreg.algorithms.hazan_koren_2012.ogd import OGD
+from budgetreg.algorithms.signature import BudgetSplit, SideInformation
 from budgetreg.config.catalogue import conf_dir
+from budgetreg.draws import uniform
 from budgetreg.errors import ConfigError
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
-from budgetreg.sampling.draws import uniform
 from budgetreg.streams import generator
-from budgetreg.updates.control_variates import ControlVariate
-from budgetreg.updates.eg import EG
-from budgetreg.updates.ogd import OGD
 from tests import listings
 from tests.learners.test_partial import SCALE, draws, problem
 

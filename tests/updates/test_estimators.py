@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from budgetreg.sampling.rounds import SparsePoints, rounds, sparse_points
-from budgetreg.updates.eg import EG
-from budgetreg.updates.ogd import OGD
-from budgetreg.updates.pegasos import Pegasos
+from budgetreg.algorithms.cesa_bianchi_2010.aer import Pegasos
+from budgetreg.algorithms.hazan_koren_2012.eg import EG
+from budgetreg.algorithms.hazan_koren_2012.ogd import OGD
+from budgetreg.algorithms.rounds import SparsePoints, rounds, sparse_points
 from tests import listings
 
 D = 5

@@ -1,0 +1,363 @@
+"""Impute, then ridge: unseen values are imputed and then treated as seen, as is commonly done.
+
+The imputers are scikit-learn's. Cross-validation on the same rows chooses the strength of ridge, see
+`budgetreg.algorithms.comparison.cross_validated_ridge`.
+
+A regressor that is fitted to rows with imputed means is too large for complete rows; `full_row_scale` corrects
+its size.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.algorithms.bases import UNBOUNDED, PairwiseLearner
+from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows, folds, strengths
+from budgetreg.algorithms.learner import Missing, RunContext
+from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.config.options import FLAG, one_of, option
+from budgetreg.errors import ConfigError
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import Block, collect
+from budgetreg.revealed.partial_rows import covariance, deviations
+from budgetreg.revealed.units import Rescaled
+from budgetreg.streams import generator
+from budgetreg.tasks import WithIntercept
+from budgetreg.testing import certificates
+from budgetreg.testing.expectations import LearnerUnderTest, Oracle, same
+
+_WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
+
+_MOST_ATTRIBUTES = 100
+"""For iterative imputation, which takes ten times d regressions on d attributes at each checkpoint."""
+
+_GUESSED = "imputed values are guesses, and the regressor is not linear in them"
+
+_FOLDS = 10
+"""Parts of the rows that are held out in turn to scale a regressor."""
+
+_D, _M = 5, 40
+"""Attributes and examples of the check at k = d."""
+
+
+@dataclass(frozen=True)
+class ImputationOracle(Oracle):
+    """Ridge on imputed rows: refitted without one fold after the other, for each strength.
+
+    Attributes
+    ----------
+    rescale : bool
+        Whether the regressor is scaled for complete rows.
+    """
+
+    rescale: bool = False
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with ridge on full rows at k = d, where there is nothing to impute."""
+        rng = generator("check imputation")
+        X = rng.standard_normal((_M, _D)) * np.linspace(0.5, 2, _D)
+        y = X @ np.linspace(-1, 1, _D) + rng.standard_normal(_M)
+        (W,), _ = subject.run(Table(X, y), np.arange(_M)[None], [generator("check imputation draws")], _D, {})
+        same("the regressor at k = d", W[0, :, 0], _mean_ridge(X, y, _chosen(X, y)))
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
+        for shown in certificates.run(subject, {}):
+            w = self.solved(shown_table(shown), shown.y)
+            same(f"ridge on {len(shown.y)} imputed rows", shown.output[:, 0], w)
+
+    def solved(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the regressor (d,) of rows X (n, d), NaN for unseen values, and targets (n,), neither centred."""
+        seen, w = ~np.isnan(X).all(axis=0), np.zeros(X.shape[1])
+        X = X[:, seen]
+        filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+        chosen = _chosen(filled, y)
+        w[seen] = _mean_ridge(filled, y, chosen) * (_scale(X, filled, y, chosen) if self.rescale else 1)
+        return w
+
+
+@dataclass(frozen=True)
+class ImputationLearner(PairwiseLearner):
+    """Ridge on rows whose unseen values are imputed.
+
+    Attributes
+    ----------
+    impute : {'mean', 'iterative'}
+        See `imputed`.
+    rescale : bool
+        Whether regressors of rows with imputed means are scaled for complete rows, see `full_row_scale`.
+    """
+
+    impute: str = option("the method of imputation", one_of(*_WAYS))
+    rescale: bool = option("whether regressors are scaled for complete rows", FLAG, default=False)
+
+    core = "imputation"
+    version = 2
+    continues = True
+    centres_itself = True
+    scales_itself = True
+    missing = Missing.LEFT_OUT
+    uses_free = True
+    draws_groups = True
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example uniformly; impute the others and solve for ridge at each checkpoint.
+
+        There is one setting and nothing to tune; see `Learner.fit`.
+        """
+        for collected in collect(accessor, checkpoints, rngs, given.k):
+            if not collected.is_checkpoint:
+                continue  # no plans: the draws stay uniform
+            rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled)
+            solutions = [
+                regressor(
+                    X, y, impute=self.impute, rescale=self.rescale, centred=given.centred, intercept=given.intercept
+                )
+                for X, y in tables(rescaled.blocks, accessor.d)
+            ]
+            W = np.stack([w for w, _ in solutions])[:, :, None]
+            b = np.array([[b] for _, b in solutions])
+            outputs = WithIntercept(W, b) if given.centred or given.intercept else W
+            yield collected.examples, rescaled.as_revealed(outputs)
+
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Return nothing.
+
+        Raises
+        ------
+        ConfigError
+            If there are too many attributes for iterative imputation.
+        """
+        if self.impute == "iterative" and run.d > _MOST_ATTRIBUTES:
+            raise ConfigError(
+                f"algo.impute=iterative: at most {_MOST_ATTRIBUTES} attributes, as {run.d} would take too long; "
+                "use mean"
+            )
+        return ()
+
+    @property
+    def inactive_options(self) -> Sequence[str]:
+        """The scaling if values are imputed by regressions, as its derivation is for means."""
+        return () if self.impute == "mean" else ("rescale",)
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it imputes."""
+        scaled = ", the regressor being scaled for complete rows" if self.rescale and self.impute == "mean" else ""
+        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}{scaled}"
+
+    @property
+    def oracle(self) -> ImputationOracle:
+        """Ridge, computed in another way."""
+        return ImputationOracle(self.rescale)
+
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """Estimates are guesses."""
+        guessed = {"unbiased": _GUESSED, "second moments": _GUESSED, "boundary": UNBOUNDED}
+        if self.impute == "mean":
+            return guessed
+        return {**guessed, "minimiser": "what it minimises depends on values that scikit-learn makes up"}
+
+
+def regressor(
+    X: np.ndarray, y: np.ndarray, *, impute: str, rescale: bool, centred: bool, intercept: bool
+) -> tuple[np.ndarray, float]:
+    """Return the ridge regressor of imputed rows, the mean over the strengths that cross-validation chooses.
+
+    A held-out row stays in the means and in the imputation models.
+
+    Parameters
+    ----------
+    X : ndarray of float, shape (n, d)
+        NaN for unseen values.
+    y : ndarray of float, shape (n,)
+    impute : {'mean', 'iterative'}
+    rescale : bool
+        Whether the regressor is scaled for complete rows if means are imputed, see `full_row_scale`.
+    centred, intercept : bool
+        As for `fit`.
+
+    Returns
+    -------
+    w : ndarray of float, shape (d,)
+        0 for attributes never seen; all 0 for a single example, because none can be held out.
+    b : float
+        The prediction is ``b + <w, x>``.
+    """
+    w, r = np.zeros(X.shape[1]), float(y.mean()) if intercept else 0.0
+    live = np.flatnonzero(~np.isnan(X).all(axis=0))
+    if len(y) < 2 or not live.size:
+        return w, r
+    means = np.nanmean(X[:, live], axis=0)
+    Z = imputed(X[:, live] - means, impute)  # centred before imputation, so that a shift of the data changes nothing
+    if not centred:
+        Z += means
+        means = np.zeros(live.size)
+    if not Z.any() or not (y - r).any():
+        return w, r
+    # With centred attributes and a free intercept, the rows of each fold change the intercept.
+    rows = RidgeRows(Z, y - r, centred and intercept)
+    chosen = rows.chosen()
+    W, b = rows.solved(chosen)
+    w[live] = W.mean(axis=1)
+    if rescale and impute == "mean":
+        w[live] *= full_row_scale(X[:, live], y - r, chosen, centred=centred)
+    return w, r + float(b.mean()) - float(means @ w[live])
+
+
+def full_row_scale(X: np.ndarray, y: np.ndarray, strengths: np.ndarray, *, centred: bool) -> float:
+    """Return the factor, from 0 to 1, by which ridge on rows with imputed means is multiplied for complete rows.
+
+    Let complete rows have the covariance C, and covariances c with the target. If k of d values are seen of each row,
+    rows with imputed means have ``p c``, where ``p = k / d``, and ``p_2 C + (p - p_2) diag C``, where
+    ``p_2 = p (k - 1) / (d - 1)``. So least squares on them is ``(d - 1) / (k - 1)`` times ridge on complete rows, whose
+    strength is ``(d - k) / (k - 1) diag C``. This is right if the attributes are uncorrelated; the more they are
+    correlated, the more it is too large. Of all multiples ``s w``, ``s = <w, c> / w'C w`` errs least on complete rows.
+
+    Both terms are averages over parts of the rows, each with the regressor w of the other rows. In <w, c>, the values
+    of the part are divided by the share of rows that show them; C is estimated from all rows, see `covariance`.
+
+    Parameters
+    ----------
+    X : ndarray of float, shape (n, p)
+        NaN for unseen values; at least one value in each column.
+    y : ndarray of float, shape (n,)
+    strengths : ndarray of float, shape (S,)
+        Strengths of ridge, above 0: the regressor is the mean over these.
+    centred : bool
+        Whether the regressor is that of values less their means.
+
+    Returns
+    -------
+    float
+        1 if no value is unseen.
+    """
+    seen = ~np.isnan(X)
+    if seen.all():
+        return 1.0
+    means, Z = deviations(X)
+    origin = np.zeros_like(means) if centred else means
+    C, shares = covariance(Z, seen) + np.outer(origin, origin), seen.mean(axis=0)
+    filled = Z + origin
+    rows, part = RidgeRows(filled, y, free=False), np.arange(len(y)) % _FOLDS
+    gain = size = 0.0
+    for held_out in (part == each for each in range(min(_FOLDS, len(y)))):
+        w = rows.solved(strengths, held_out)[0].mean(axis=1)
+        gain += float(y[held_out] @ (Z[held_out] / shares + origin) @ w)
+        size += np.count_nonzero(held_out) * float(w @ C @ w)
+    return min(max(gain / size, 0.0), 1.0) if size > 0 else 1.0
+
+
+def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
+    """Return rows with the unseen values filled in.
+
+    Parameters
+    ----------
+    Z : ndarray of float, shape (n, p)
+        Values less the column's mean, at least one in each column; NaN for unseen values.
+    impute : {'mean', 'iterative'}
+        'mean' imputes the mean; 'iterative' uses `sklearn.impute.IterativeImputer` with its defaults, which regresses
+        each attribute on the others (not on the target) in ten rounds.
+
+    Returns
+    -------
+    ndarray of float, shape (n, p)
+    """
+    if impute == "mean":
+        return np.where(np.isnan(Z), 0.0, Z)
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401, enables the next import
+    from sklearn.impute import IterativeImputer
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # ten rounds are the default, converged or not
+        filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z)
+    return filled
+
+
+def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
+    for f in range(len(blocks[0].values)):
+        rows = []
+        for block in blocks:
+            # Column d is the target; one more column collects the missing values.
+            table = np.full((block.values.shape[1], d + 2), np.nan)
+            np.put_along_axis(table, block.attributes[f], block.values[f], axis=1)
+            rows.append(table)
+        table = np.concatenate(rows)
+        yield table[:, :d], table[:, d]
+
+
+def _ridge(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
+    return np.linalg.solve(X.T @ X + strength * np.eye(X.shape[1]), X.T @ y)
+
+
+def _mean_ridge(X: np.ndarray, y: np.ndarray, strengths: Sequence[float]) -> np.ndarray:
+    return np.mean([_ridge(X, y, strength) for strength in strengths], axis=0)
+
+
+def _chosen(X: np.ndarray, y: np.ndarray) -> list[float]:
+    """Return the strength of ridge with which held-out rows are predicted best, for each repetition of the folds."""
+
+    def error(strength: float, parts: Sequence[np.ndarray]) -> float:
+        by_others = [_ridge(X[~part], y[~part], strength * np.mean(~part)) for part in parts]
+        return sum(float(np.square(y[part] - X[part] @ w).sum()) for part, w in zip(parts, by_others, strict=True))
+
+    return [float(min(strengths(X), key=lambda strength: error(strength, parts))) for parts in folds(len(y))]
+
+
+def shown_table(shown: certificates.Shown) -> np.ndarray:
+    """Return what a learner was shown as rows (m, d), NaN for what it was not."""
+    X = np.full((len(shown.y), certificates.D), np.nan)
+    for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
+        row[attributes] = values
+    return X
+
+
+def listed_moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return second moments (d, d), and products (d,) with the target, of complete rows: sums over values, one by one.
+
+    They are those of `covariance`, about 0.
+    """
+    n, d = X.shape
+    seen = ~np.isnan(X)
+    p = [np.mean(seen[:, i]) for i in range(d)]
+    means = [np.sum(X[seen[:, i], i]) / max(n * p[i], 1) for i in range(d)]
+    pairs = [(i, j) for i in range(d) for j in range(d) if i != j]
+    c = sum(np.mean(seen[:, i] & seen[:, j]) for i, j in pairs) / sum(p[i] * p[j] for i, j in pairs)
+    C, products = np.zeros((d, d)), np.zeros(d)
+    for i in range(d):
+        mine = seen[:, i]
+        if mine.any():
+            C[i, i] = np.sum((X[mine, i] - means[i]) ** 2) / (n * p[i])
+            products[i] = np.sum((X[mine, i] - means[i]) * y[mine]) / (n * p[i]) + means[i] * np.mean(y)
+    for i, j in pairs:
+        both = seen[:, i] & seen[:, j]
+        if both.any():
+            C[i, j] = np.sum((X[both, i] - means[i]) * (X[both, j] - means[j])) / (n * c * p[i] * p[j])
+    _, values, vectors = np.linalg.svd(C)
+    C = (C + (vectors.T * values) @ vectors) / 2  # the mean of C and |C|, which has no negative eigenvalue
+    return C + np.outer(means, means), products
+
+
+def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strengths: Sequence[float]) -> float:
+    """Return the factor of `full_row_scale` for values that are not centred."""
+    n, d = X.shape
+    if not np.isnan(X).any():
+        return 1.0
+    M, _ = listed_moments(X, y)
+    means, seen = np.nanmean(X, axis=0), ~np.isnan(X)
+    gain = size = 0.0
+    for t in range(n):
+        kept = np.arange(n) % _FOLDS != t % _FOLDS
+        w = _mean_ridge(filled[kept], y[kept], strengths)
+        p = seen.mean(axis=0)
+        gain += y[t] * sum(w[i] * (means[i] + ((X[t, i] - means[i]) / p[i] if seen[t, i] else 0)) for i in range(d))
+        size += w @ M @ w
+    return min(max(gain / size, 0), 1)

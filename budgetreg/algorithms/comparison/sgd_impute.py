@@ -1,0 +1,97 @@
+"""SGD on imputed examples: a simple comparison, in which running means stand for the attributes that are not seen.
+
+The gradient ``(<w, x> - y) x`` is computed for the imputed example as if all of it had been seen, hence biased.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from budgetreg.algorithms.averages import Averager
+from budgetreg.algorithms.bases import COUNTERPARTS, ONE_PASS, UPDATES, average_option
+from budgetreg.algorithms.learner import RADIUS, STEP_SIZE, Batching, Learner, Missing
+from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.algorithms.vectors import inner_products, project_l2
+from budgetreg.draws import blocks
+from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import AttributeDraws, reveal
+from budgetreg.testing.expectations import LearnerUnderTest
+from budgetreg.testing.gradients import GradientOracle, compare_moves
+from budgetreg.testing.reference_updates import REFERENCE_UPDATES
+from budgetreg.testing.steps import Step
+
+_GUESSED = "imputed values are guesses, so the gradient is biased"
+
+
+@dataclass(frozen=True)
+class ImputedGradientLearner(Learner):
+    """Projected SGD on uniform subsets of k attributes, the others imputed by the means of what was revealed."""
+
+    average: str = average_option()
+
+    core = "sgd_impute"
+    continues = True
+    parameters = (RADIUS, replace(STEP_SIZE, absolute=True))
+    tuned = ("B", "eta")
+    batching = Batching.IN_STEP
+    missing = Missing.LEFT_OUT
+    uses_free = True
+    draws_groups = True
+    words = ("k attributes per example, the others imputed by their running means", UPDATES["ogd"])
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "unbiased": _GUESSED,
+        "second moments": _GUESSED,
+        "minimiser": ONE_PASS,
+        "small k": "the means need one attribute of an example, so any k is enough",
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Run all settings along all streams; missing values are imputed like values that are not seen."""
+        F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+        averager = Averager(checkpoints, self.average)
+        sums, counts = np.zeros((F, d + 1)), np.zeros((F, d + 1))  # column d collects the values that are missing
+        w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
+        stream = np.arange(F)[:, None]
+        draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
+        for start, stop in blocks(0, checkpoints[-1]):
+            attributes, values = reveal(accessor, draws, start, stop, missing=d)
+            y = accessor.targets()
+            for t in range(stop - start):
+                total += w
+                mark = start + t + 1
+                output = averager.observe(mark, total.copy, w.copy) if mark in averager.marks else None
+                if output:
+                    yield mark, np.ascontiguousarray(output[1].swapaxes(1, 2))
+                seen = stream, attributes[:, t]
+                x = sums / np.maximum(counts, 1)
+                x[seen] = values[:, t]
+                x = x[:, :d].copy()
+                residual = inner_products(w, x[:, None]) - y[:, t, None]
+                w = project_l2(w - (settings["eta"] * residual)[:, :, None] * x[:, None], settings["B"])
+                sums[seen] += values[:, t]
+                counts[seen] += 1
+
+    @property
+    def oracle(self) -> GradientOracle:
+        """The exact gradient at k = d, and the step along the gradient of the imputed example."""
+        return _ImputedOracle(REFERENCE_UPDATES["ogd"], None, COUNTERPARTS["ogd"], self.average)
+
+
+class _ImputedOracle(GradientOracle):
+    def imputed(self, step: Step) -> np.ndarray:
+        """Return the example as each outcome completes it, (N, d), by means of the values of earlier examples."""
+        earlier = np.full((len(step.earlier), len(step.w)), np.nan)
+        for row, example, seen in zip(earlier, step.X, step.earlier, strict=False):
+            row[seen] = example[seen]
+        drawn = (step.attributes[:, :, None] == np.arange(len(step.w))).any(axis=1)
+        return np.where(drawn, step.x, np.nanmean(earlier, axis=0))
+
+    def boundary(self, subject: LearnerUnderTest) -> None:
+        """Compare each outcome of a step at which the projection acts with the projected step."""
+        step = self.edge_step(subject)
+        x = self.imputed(step)
+        compare_moves(step, self.moves, (x @ step.w - step.y)[:, None] * x)
