@@ -17,8 +17,6 @@ from budgetreg.algorithms.learner import RADIUS, STEP_SIZE, Learner, Observation
 from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.algorithms.vectors import inner_products, project_l2
 from budgetreg.metering.accessor import Accessor
-from budgetreg.testing.gradients import GradientOracle
-from budgetreg.testing.reference_updates import REFERENCE_UPDATES
 from budgetreg.theory import eg_step, ogd_step
 
 
@@ -84,11 +82,6 @@ class ExactGradientLearner(Learner):
     def theorem(self) -> Theorem | None:
         """The regret bounds, of the average of all iterates."""
         return bases.gradient_theorem(self.update, None) if self.average == "all" else None
-
-    @property
-    def oracle(self) -> GradientOracle:
-        """Exact gradients: nothing is drawn."""
-        return GradientOracle(REFERENCE_UPDATES[self.update], None, average=self.average)
 
 
 _BLOCK_VALUES = 2**18

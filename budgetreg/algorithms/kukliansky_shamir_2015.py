@@ -11,13 +11,11 @@ Algorithms 2 and 4; Section 5 says that the first phase learns.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 
 from budgetreg.algorithms import bases
 from budgetreg.algorithms.engine import UPDATES, run
-from budgetreg.algorithms.hazan_koren_2012.gradients import data_points, guided_draws
 from budgetreg.algorithms.learner import RADIUS, STEP_SIZE, Missing, Parameter, RunContext
 from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.config.options import FRACTION, NOT_NEGATIVE, ZERO, one_of, option
@@ -25,9 +23,6 @@ from budgetreg.draws import Proportional, uniform
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import sums
 from budgetreg.revealed import importance_weights
-from budgetreg.testing.gradients import DrawProbabilities, GradientOracle
-from budgetreg.testing.reference_updates import REFERENCE_UPDATES
-from budgetreg.testing.steps import Step
 from budgetreg.theory import ddaelr_two_phase_step, ddaerr_two_phase_step, eg_step, first_phase, moment_error, ogd_step
 
 
@@ -115,35 +110,6 @@ class TwoPhaseLearner(bases.GuidedLearner):
             "k attributes per example, the first of two phases estimating moments",
             bases.UPDATES.get(self.update, ""),
         )
-
-    @property
-    def oracle(self) -> GradientOracle:
-        """The probabilities with which attributes have to be drawn in the second phase."""
-        return GradientOracle(
-            REFERENCE_UPDATES[self.update],
-            self._draws,
-            bases.COUNTERPARTS[self.update],
-            self.average,
-            first_phase=self._first_phase,
-        )
-
-    def _draws(self, step: Step, k_x: int) -> DrawProbabilities:
-        """State the draws: their weights follow from moments ``A + 13 eps/6``, mixed with equal weights.
-
-        ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or the mean of the others
-        if they never did; ``eps = min(1, d log(2d/0.05) / (k_x m_1))`` by theory (Kukliansky & Shamir 2015).
-        """
-        d, m_1 = len(step.w), self._first_phase(len(step.X))
-        seen = data_points(step, m_1, k_x)
-        squares = np.square(np.take_along_axis(step.X[:m_1], seen, axis=1))
-        A = np.array([squares[seen == i].mean() if (seen == i).any() else np.nan for i in range(d)])
-        A = np.where(np.isnan(A), np.nanmean(A), A)
-        theory = self.smoothing == "theory"
-        A += 13 / 6 * (min(1, d * log(2 * d / 0.05) / (k_x * m_1)) if theory else float(self.smoothing))
-        return guided_draws(self, step, A, self.mix)
-
-    def _first_phase(self, m: int) -> int:
-        return max(1, int(self.phase_one * m))
 
 
 CONFIDENCE = 0.05

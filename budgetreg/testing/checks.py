@@ -17,6 +17,7 @@ from budgetreg.errors import ConfigError, DataError, described
 from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 from budgetreg.testing.expectations import CheckError, expect
+from budgetreg.testing.oracles import oracle_of
 from budgetreg.testing.steps import prices
 from budgetreg.testing.subject import Subject, examined
 
@@ -227,11 +228,11 @@ def refusal(subject: Subject) -> None:
 
 
 CHECKS: Mapping[str, Callable[[Subject], None]] = {
-    "unbiased": lambda subject: subject.learner.oracle.unbiased(subject),
-    "second moments": lambda subject: subject.learner.oracle.second_moments(subject),
-    "full at k=d": lambda subject: subject.learner.oracle.full_information(subject),
-    "boundary": lambda subject: subject.learner.oracle.boundary(subject),
-    "minimiser": lambda subject: subject.learner.oracle.minimiser(subject),
+    "unbiased": lambda subject: oracle_of(subject.learner).unbiased(subject),
+    "second moments": lambda subject: oracle_of(subject.learner).second_moments(subject),
+    "full at k=d": lambda subject: oracle_of(subject.learner).full_information(subject),
+    "boundary": lambda subject: oracle_of(subject.learner).boundary(subject),
+    "minimiser": lambda subject: oracle_of(subject.learner).minimiser(subject),
     "budget": budget,
     "same bytes": same_bytes,
     "permutation": permutation,

@@ -18,12 +18,9 @@ from budgetreg.revealed.collection import labelled
 from budgetreg.revealed.equal_values import equal_values
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.units import Rescaled
-from budgetreg.testing.certificates import FullRowsOracle
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 15.0), unlimited=False)
 
-_LEAST_RIDGE = 11.0
-"""The candidate of the shrunk moments' spectrum with the least ridge, which many full rows leave nothing to."""
 
 _CLEANED = "moments are shrunk and cleaned, hence biased, less with each example"
 
@@ -62,7 +59,6 @@ class MomentRegression(PlannedDrawsLearner):
     uses_free = True
     draws_groups = True
     bitwise_portable = False
-    oracle = FullRowsOracle({"candidate": [_LEAST_RIDGE]})
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _CLEANED,
         "second moments": _CLEANED,

@@ -23,52 +23,12 @@ from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, reveal
 from budgetreg.revealed.partial_rows import covariance, deviations
 from budgetreg.revealed.units import Rescaled
 from budgetreg.tasks import Outputs, WithIntercept
-from budgetreg.testing import certificates
-from budgetreg.testing.expectations import LearnerUnderTest, expect, same
 from budgetreg.theory import first_phase
 
-_SHARE = 0.1
+SHARE = 0.1
 """Share of the examples that replace a pilot, if there is none."""
 
 _NO_GRADIENT = "nothing is estimated by a gradient: ridge is solved for what was seen"
-
-
-@dataclass(frozen=True)
-class FixedSubsetOracle(imputation.ImputationOracle):
-    """Ridge on what was seen of the attributes that a greedy search finds, which solves for each set that it tries."""
-
-    rescale: bool = True
-
-    def minimiser(self, subject: LearnerUnderTest) -> None:
-        """Compare the attributes with those of the greedy search, and the regressor with ridge on them."""
-        D, K, m_1 = certificates.D, certificates.K, first_phase(_SHARE, certificates.CHECKPOINTS[-1])
-        for shown in certificates.run(subject, {}):
-            X, w = imputation.shown_table(shown), np.zeros(D)
-            first = X[:m_1]
-            M, c = imputation.listed_moments(first, shown.y[:m_1])
-            strength = K * first.size / np.count_nonzero(~np.isnan(first))
-            best = _greedy(M, c, strength / len(first), K)
-            if len(X) > m_1:
-                same_for_all = np.flatnonzero(~np.isnan(X[m_1:]).any(axis=0))
-                expect(same_for_all.size == K, "later examples show different attributes")
-                expect(set(best) <= set(same_for_all.tolist()), "attributes were seen that forward selection rejects")
-                best = same_for_all.tolist()
-            w[best] = self.solved(X[:, best], shown.y)
-            same(f"ridge on {K} attributes of {len(X)} examples", shown.output[:, 0], w)
-
-
-def _greedy(M: np.ndarray, c: np.ndarray, strength: float, k: int) -> list[int]:
-    """Return up to k attributes of positive use, of which each set is solved for."""
-    A, chosen = M + strength * np.diag(np.diag(M)), list[int]()
-
-    def use(attributes: list[int]) -> float:
-        return float(c[attributes] @ np.linalg.solve(A[np.ix_(attributes, attributes)], c[attributes]))
-
-    for _ in range(k):
-        left = [j for j in range(len(c)) if j not in chosen and c[j] and M[j, j]]
-        if left:
-            chosen.append(max(left, key=lambda j: use([*chosen, j])))
-    return chosen
 
 
 @dataclass(frozen=True)
@@ -86,7 +46,6 @@ class FixedSubset(Learner):
     missing = Missing.SKIPPED
     uses_free = True
     draws_groups = True
-    oracle = FixedSubsetOracle()
     words = (
         "the same k attributes per example, chosen by forward selection on the pilot or the first tenth of examples",
         "ridge",
@@ -112,7 +71,7 @@ class FixedSubset(Learner):
         X, y = accessor.pilot()
         if X.shape[1]:
             entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
-        m_1 = 0 if X.shape[1] else first_phase(_SHARE, last)
+        m_1 = 0 if X.shape[1] else first_phase(SHARE, last)
         chosen = self._chosen(entries, orders, accessor, given) if m_1 == 0 else None
         for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, m_1})):
             accessor.open(start, stop)

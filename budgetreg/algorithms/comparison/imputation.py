@@ -14,20 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from budgetreg.algorithms.bases import UNBOUNDED, PairwiseLearner
-from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows, folds, strengths
+from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows
 from budgetreg.algorithms.learner import Missing, RunContext
 from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Block, collect
 from budgetreg.revealed.partial_rows import covariance, deviations
 from budgetreg.revealed.units import Rescaled
-from budgetreg.streams import generator
 from budgetreg.tasks import WithIntercept
-from budgetreg.testing import certificates
-from budgetreg.testing.expectations import LearnerUnderTest, Oracle, same
 
 _WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
 
@@ -36,47 +32,8 @@ _MOST_ATTRIBUTES = 100
 
 _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 
-_FOLDS = 10
+FOLDS = 10
 """Parts of the rows that are held out in turn to scale a regressor."""
-
-_D, _M = 5, 40
-"""Attributes and examples of the check at k = d."""
-
-
-@dataclass(frozen=True)
-class ImputationOracle(Oracle):
-    """Ridge on imputed rows: refitted without one fold after the other, for each strength.
-
-    Attributes
-    ----------
-    rescale : bool
-        Whether the regressor is scaled for complete rows.
-    """
-
-    rescale: bool = False
-
-    def full_information(self, subject: LearnerUnderTest) -> None:
-        """Compare with ridge on full rows at k = d, where there is nothing to impute."""
-        rng = generator("check imputation")
-        X = rng.standard_normal((_M, _D)) * np.linspace(0.5, 2, _D)
-        y = X @ np.linspace(-1, 1, _D) + rng.standard_normal(_M)
-        (W,), _ = subject.run(Table(X, y), np.arange(_M)[None], [generator("check imputation draws")], _D, {})
-        same("the regressor at k = d", W[0, :, 0], _mean_ridge(X, y, _chosen(X, y)))
-
-    def minimiser(self, subject: LearnerUnderTest) -> None:
-        """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
-        for shown in certificates.run(subject, {}):
-            w = self.solved(shown_table(shown), shown.y)
-            same(f"ridge on {len(shown.y)} imputed rows", shown.output[:, 0], w)
-
-    def solved(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the regressor (d,) of rows X (n, d), NaN for unseen values, and targets (n,), neither centred."""
-        seen, w = ~np.isnan(X).all(axis=0), np.zeros(X.shape[1])
-        X = X[:, seen]
-        filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-        chosen = _chosen(filled, y)
-        w[seen] = _mean_ridge(filled, y, chosen) * (_scale(X, filled, y, chosen) if self.rescale else 1)
-        return w
 
 
 @dataclass(frozen=True)
@@ -150,11 +107,6 @@ class ImputationLearner(PairwiseLearner):
         """What it sees and how it imputes."""
         scaled = ", the regressor being scaled for complete rows" if self.rescale and self.impute == "mean" else ""
         return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}{scaled}"
-
-    @property
-    def oracle(self) -> ImputationOracle:
-        """Ridge, computed in another way."""
-        return ImputationOracle(self.rescale)
 
     @property
     def skipped_checks(self) -> Mapping[str, str]:
@@ -245,9 +197,9 @@ def full_row_scale(X: np.ndarray, y: np.ndarray, strengths: np.ndarray, *, centr
     origin = np.zeros_like(means) if centred else means
     C, shares = covariance(Z, seen) + np.outer(origin, origin), seen.mean(axis=0)
     filled = Z + origin
-    rows, part = RidgeRows(filled, y, free=False), np.arange(len(y)) % _FOLDS
+    rows, part = RidgeRows(filled, y, free=False), np.arange(len(y)) % FOLDS
     gain = size = 0.0
-    for held_out in (part == each for each in range(min(_FOLDS, len(y)))):
+    for held_out in (part == each for each in range(min(FOLDS, len(y)))):
         w = rows.solved(strengths, held_out)[0].mean(axis=1)
         gain += float(y[held_out] @ (Z[held_out] / shares + origin) @ w)
         size += np.count_nonzero(held_out) * float(w @ C @ w)
@@ -292,72 +244,3 @@ def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.nda
             rows.append(table)
         table = np.concatenate(rows)
         yield table[:, :d], table[:, d]
-
-
-def _ridge(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
-    return np.linalg.solve(X.T @ X + strength * np.eye(X.shape[1]), X.T @ y)
-
-
-def _mean_ridge(X: np.ndarray, y: np.ndarray, strengths: Sequence[float]) -> np.ndarray:
-    return np.mean([_ridge(X, y, strength) for strength in strengths], axis=0)
-
-
-def _chosen(X: np.ndarray, y: np.ndarray) -> list[float]:
-    """Return the strength of ridge with which held-out rows are predicted best, for each repetition of the folds."""
-
-    def error(strength: float, parts: Sequence[np.ndarray]) -> float:
-        by_others = [_ridge(X[~part], y[~part], strength * np.mean(~part)) for part in parts]
-        return sum(float(np.square(y[part] - X[part] @ w).sum()) for part, w in zip(parts, by_others, strict=True))
-
-    return [float(min(strengths(X), key=lambda strength: error(strength, parts))) for parts in folds(len(y))]
-
-
-def shown_table(shown: certificates.Shown) -> np.ndarray:
-    """Return what a learner was shown as rows (m, d), NaN for what it was not."""
-    X = np.full((len(shown.y), certificates.D), np.nan)
-    for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
-        row[attributes] = values
-    return X
-
-
-def listed_moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return second moments (d, d), and products (d,) with the target, of complete rows: sums over values, one by one.
-
-    They are those of `covariance`, about 0.
-    """
-    n, d = X.shape
-    seen = ~np.isnan(X)
-    p = [np.mean(seen[:, i]) for i in range(d)]
-    means = [np.sum(X[seen[:, i], i]) / max(n * p[i], 1) for i in range(d)]
-    pairs = [(i, j) for i in range(d) for j in range(d) if i != j]
-    c = sum(np.mean(seen[:, i] & seen[:, j]) for i, j in pairs) / sum(p[i] * p[j] for i, j in pairs)
-    C, products = np.zeros((d, d)), np.zeros(d)
-    for i in range(d):
-        mine = seen[:, i]
-        if mine.any():
-            C[i, i] = np.sum((X[mine, i] - means[i]) ** 2) / (n * p[i])
-            products[i] = np.sum((X[mine, i] - means[i]) * y[mine]) / (n * p[i]) + means[i] * np.mean(y)
-    for i, j in pairs:
-        both = seen[:, i] & seen[:, j]
-        if both.any():
-            C[i, j] = np.sum((X[both, i] - means[i]) * (X[both, j] - means[j])) / (n * c * p[i] * p[j])
-    _, values, vectors = np.linalg.svd(C)
-    C = (C + (vectors.T * values) @ vectors) / 2  # the mean of C and |C|, which has no negative eigenvalue
-    return C + np.outer(means, means), products
-
-
-def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strengths: Sequence[float]) -> float:
-    """Return the factor of `full_row_scale` for values that are not centred."""
-    n, d = X.shape
-    if not np.isnan(X).any():
-        return 1.0
-    M, _ = listed_moments(X, y)
-    means, seen = np.nanmean(X, axis=0), ~np.isnan(X)
-    gain = size = 0.0
-    for t in range(n):
-        kept = np.arange(n) % _FOLDS != t % _FOLDS
-        w = _mean_ridge(filled[kept], y[kept], strengths)
-        p = seen.mean(axis=0)
-        gain += y[t] * sum(w[i] * (means[i] + ((X[t, i] - means[i]) / p[i] if seen[t, i] else 0)) for i in range(d))
-        size += w @ M @ w
-    return min(max(gain / size, 0), 1)

@@ -10,17 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from budgetreg.algorithms.averages import Averager
-from budgetreg.algorithms.bases import COUNTERPARTS, ONE_PASS, UPDATES, average_option
+from budgetreg.algorithms.bases import ONE_PASS, UPDATES, average_option
 from budgetreg.algorithms.learner import RADIUS, STEP_SIZE, Batching, Learner, Missing
 from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.algorithms.vectors import inner_products, project_l2
 from budgetreg.draws import blocks
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, reveal
-from budgetreg.testing.expectations import LearnerUnderTest
-from budgetreg.testing.gradients import GradientOracle, compare_moves
-from budgetreg.testing.reference_updates import REFERENCE_UPDATES
-from budgetreg.testing.steps import Step
 
 _GUESSED = "imputed values are guesses, so the gradient is biased"
 
@@ -74,24 +70,3 @@ class ImputedGradientLearner(Learner):
                 w = project_l2(w - (settings["eta"] * residual)[:, :, None] * x[:, None], settings["B"])
                 sums[seen] += values[:, t]
                 counts[seen] += 1
-
-    @property
-    def oracle(self) -> GradientOracle:
-        """The exact gradient at k = d, and the step along the gradient of the imputed example."""
-        return _ImputedOracle(REFERENCE_UPDATES["ogd"], None, COUNTERPARTS["ogd"], self.average)
-
-
-class _ImputedOracle(GradientOracle):
-    def imputed(self, step: Step) -> np.ndarray:
-        """Return the example as each outcome completes it, (N, d), by means of the values of earlier examples."""
-        earlier = np.full((len(step.earlier), len(step.w)), np.nan)
-        for row, example, seen in zip(earlier, step.X, step.earlier, strict=False):
-            row[seen] = example[seen]
-        drawn = (step.attributes[:, :, None] == np.arange(len(step.w))).any(axis=1)
-        return np.where(drawn, step.x, np.nanmean(earlier, axis=0))
-
-    def boundary(self, subject: LearnerUnderTest) -> None:
-        """Compare each outcome of a step at which the projection acts with the projected step."""
-        step = self.edge_step(subject)
-        x = self.imputed(step)
-        compare_moves(step, self.moves, (x @ step.w - step.y)[:, None] * x)

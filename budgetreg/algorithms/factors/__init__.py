@@ -19,7 +19,6 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, reveal
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.units import Rescaled
-from budgetreg.testing.certificates import FullRowsOracle
 from budgetreg.theory import first_phase
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
@@ -53,7 +52,6 @@ class FactorRegression(PlannedDrawsLearner):
     uses_free = True
     draws_groups = True
     bitwise_portable = False
-    oracle = FullRowsOracle()
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _SHRUNK,
         "second moments": _SHRUNK,
@@ -121,7 +119,6 @@ class StreamingFactorAnalysis(SubspaceLearner):
     missing = Missing.LEFT_OUT
     uses_free = True
     draws_groups = True
-    oracle = FullRowsOracle()
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _LIKELIEST,
         "second moments": _LIKELIEST,

@@ -20,10 +20,8 @@ from budgetreg.config.options import one_of, option
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.units import units
 from budgetreg.tasks import Outputs, WithIntercept
-from budgetreg.testing.certificates import BallOracle, largest, one_norm, two_norm
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
-_NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
 """The norm of the ball, and the dual norm."""
 
 _BLOCK = 2**14
@@ -99,11 +97,6 @@ class OfflineLearner(Learner):
     def words(self) -> Sequence[str]:
         """What it sees and minimises."""
         return "all attributes, offline solution for each prefix of the examples", _PROBLEMS.get(self.update, "")
-
-    @property
-    def oracle(self) -> BallOracle:
-        """Certificates that no regressor of the ball has a smaller loss."""
-        return BallOracle(*_NORMS[self.update])
 
 
 _SPARSE = 0.1

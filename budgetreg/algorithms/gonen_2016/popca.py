@@ -16,7 +16,6 @@ from budgetreg.algorithms.learner import Missing, Observation, Theorem
 from budgetreg.algorithms.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.config.options import FLAG, FRACTION, one_of, option
 from budgetreg.metering.accessor import Accessor
-from budgetreg.testing.expectations import Oracle
 from budgetreg.theory import popca_bound
 
 _DESIGNS = {
@@ -114,13 +113,6 @@ class SecondMomentLearner(SubspaceLearner):
         if self.update == "active" and not self.replacement:
             return Theorem(lambda B, d, m, k: popca_bound(n, d, k, m, passive=False), "2-ball")
         return None
-
-    @property
-    def oracle(self) -> Oracle:
-        """The distribution of estimates of ``x x'``."""
-        from budgetreg.testing.popca_oracle import SecondMomentOracle
-
-        return SecondMomentOracle(self)
 
     @property
     def skipped_checks(self) -> Mapping[str, str]:

@@ -22,10 +22,6 @@ from budgetreg.draws import BLOCK, blocks, uniform
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.tasks import Regression
-from budgetreg.testing.expectations import LearnerUnderTest, Oracle, close
-from budgetreg.testing.gradients import D, DrawProbabilities, compare_moves, point_square, points
-from budgetreg.testing.reference_updates import REFERENCE_UPDATES
-from budgetreg.testing.steps import STEP, Place, Step, enumerate_step
 from budgetreg.theory import svr_step
 
 MOST_DRAWS = 1e8
@@ -178,100 +174,8 @@ class SupportVectorLearner(bases.SplitBudgetLearner):
         return "k attributes per example (residual=gen_est: on average)", bases.UPDATES.get(self.update, "")
 
     @property
-    def oracle(self) -> Oracle:
-        """The distribution of GenEst's and the plug-in's estimates."""
-        return SlopeOracle(self)
-
-    @property
     def skipped_checks(self) -> Mapping[str, str]:
         """The plug-in is biased."""
         alone = "no learner of this loss sees all attributes; the slope itself is compared with by 'unbiased'"
         biased = {} if self._unbiased else {"unbiased": _PLUG_IN, "second moments": _PLUG_IN}
         return {"full at k=d": alone, **super().skipped_checks, **biased}
-
-
-_ORDERS = (1, 3)
-"""Orders of the series that are enumerated."""
-
-_MOVES = REFERENCE_UPDATES["ogd"]
-_Q = np.full(D, 1 / D)
-"""Probabilities of the data point's draws."""
-
-
-@dataclass(frozen=True)
-class SlopeOracle(Oracle):
-    """Enumerates the draws of one call of GenEst, order by order of its series, and those of the plug-in.
-
-    The n factors of order n have d^n outcomes, which are drawn with ``p_j = w_j^2/|w|^2``.
-    """
-
-    learner: SupportVectorLearner
-
-    def unbiased(self, subject: LearnerUnderTest) -> None:
-        """Compare the estimate with its series, order by order, and the series with the slope of the smoothed loss."""
-        delta, eps = self.learner.delta, self.learner.eps
-        for order in _ORDERS:
-            step, _ = self._step(subject, order)
-            mean = step.mean(step.gradient(_MOVES))
-            close("the gradient", mean, _weight(order) * self._theta(step) ** order * step.x)
-        # The mean over the orders is sum_n 2^{-(n+1)} E phi_n.
-        u = float(step.w @ step.x - step.y)
-        n = np.arange(gen_est.ORDERS)
-        theta = (u + delta * np.array([-1.0, 1.0])[:, None]) / eps
-        series = (gen_est.WEIGHTS * 0.5 ** (n + 1) * theta**n).sum() / 2
-        close("the slope", series, float(gen_est.smoothed_slope(np.array(u), delta, eps)))
-
-    def second_moments(self, subject: LearnerUnderTest) -> None:
-        """Compare the mean square of a call's estimate with that of a product of independent factors."""
-        for order in _ORDERS:
-            step, k_x = self._step(subject, order)
-            x, w = step.x, step.w
-            variance = float(w @ w * (x @ x) - (w @ x) ** 2) / self.learner.eps**2
-            phi = _weight(order) ** 2 * (self._theta(step) ** 2 + variance) ** order
-            squares = np.square(step.gradient(_MOVES)).sum(axis=1)
-            stated = DrawProbabilities(_Q, _p(step))
-            close("the gradient's square", step.mean(squares), phi * point_square(step, stated, k_x))
-
-    def boundary(self, subject: LearnerUnderTest) -> None:
-        """Compare the projected steps along the estimates with the paper's listing.
-
-        The mean of the regressor is that of the projections, not the point to which the mean gradient leads.
-        """
-        delta, eps = self.learner.delta, self.learner.eps
-        for order in _ORDERS if self.learner.residual == "gen_est" else (None,):
-            step, k_x = self._step(subject, order, edge=True)
-            factors = (step.w * step.x / _p(step))[step.attributes[:, k_x:]]
-            if order is None:
-                phi = gen_est.smoothed_slope(factors.mean(axis=1) - step.y, delta, eps)
-            else:
-                phi = _weight(order) * ((factors[:, :order] - step.y - delta) / eps).prod(axis=1)
-            compare_moves(step, _MOVES, phi[:, None] * points(step, _Q, k_x))
-
-    def _theta(self, step: Step) -> float:
-        """Return the scaled residual that the factors estimate."""
-        return float(step.w @ step.x - step.y - self.learner.delta) / self.learner.eps
-
-    def _step(self, subject: LearnerUnderTest, order: int | None, edge: bool = False) -> tuple[Step, int]:
-        """Return a step in which GenEst's first call has a given order, and its second one order 0, which gives 0.
-
-        The plug-in has no orders. With it comes the number of draws for the data point.
-        """
-        k_x, _ = subject.draws_for(D, D)
-        fixed: tuple[tuple[int, float], ...] = ()
-        if order is not None:
-            # The data point is drawn, then two orders, n from a part 2^{-(n+1)} of the interval, then uniforms for
-            # either.
-            first = k_x + 2
-            unused = [(i, 0.5) for i in range(first + order, first + 2 * GenEst.AT_HAND)]
-            fixed = ((k_x, 1 - 1.5 * 0.5 ** (order + 1)), (k_x + 1, 0.25), *unused)
-        return enumerate_step(subject, D, D, Place(STEP, edge, self.learner.average, fixed=fixed)), k_x
-
-
-def _weight(order: int) -> float:
-    """Return the weight of one of two calls of GenEst with an order."""
-    return float(gen_est.WEIGHTS[order]) / 2
-
-
-def _p(step: Step) -> np.ndarray:
-    """Return the probabilities of the inner product's draws."""
-    return np.asarray(np.square(step.w) / (step.w @ step.w))

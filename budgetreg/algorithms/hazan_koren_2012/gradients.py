@@ -10,9 +10,7 @@ D. Kukliansky, O. Shamir. Attribute Efficient Linear Regression with Distributio
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from budgetreg.algorithms import bases
 from budgetreg.algorithms.control_variates import ControlVariate
@@ -21,12 +19,9 @@ from budgetreg.algorithms.learner import RADIUS, STEP_SIZE, Missing, Parameter, 
 from budgetreg.algorithms.regressors import ScaledRegressors
 from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
 from budgetreg.config.options import NOTHING, one_of, option
-from budgetreg.draws import BLOCK, DATA_POINT_SAMPLERS, DataPointSampler, Proportional
+from budgetreg.draws import DATA_POINT_SAMPLERS, DataPointSampler, Proportional
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed import importance_weights
-from budgetreg.testing.gradients import DrawProbabilities, GradientOracle
-from budgetreg.testing.reference_updates import REFERENCE_UPDATES
-from budgetreg.testing.steps import Step, prices
 from budgetreg.theory import ddaelr_step, ddaerr_step, eg_step, ogd_step, pegasos_regularisation
 
 
@@ -141,24 +136,6 @@ class GradientLearner(bases.GuidedLearner):
         proved = self.data_point == "uniform" and literal and self.average == "all"
         return bases.gradient_theorem(self.update, lambda k: self.split_budget(k).k_x) if proved else None
 
-    @property
-    def oracle(self) -> GradientOracle:
-        """The probabilities with which attributes have to be drawn."""
-        return GradientOracle(
-            REFERENCE_UPDATES[self.update],
-            self._draws,
-            bases.COUNTERPARTS.get(self.update),
-            self.average,
-            late=self.control_variate != "none",
-        )
-
-    def _draws(self, step: Step, k_x: int) -> DrawProbabilities:
-        """State the draws: uniform, or guided by the given second moments of all examples and by prices."""
-        stated = guided_draws(self, step, np.square(step.X).mean(axis=0))
-        slope = self.control_variate == "label"
-        mu = None if self.control_variate == "none" else _expected(step, k_x, slope=slope)
-        return replace(stated, subset=self.data_point == "subset", expected=mu)
-
     def refuse(self) -> str | None:
         """Refuse what Pegasos cannot do."""
         if self.update == "pegasos" and self._guided:
@@ -166,50 +143,3 @@ class GradientLearner(bases.GuidedLearner):
         if self.update == "pegasos" and self.control_variate != "none":
             return "algo.update=pegasos: its inner product has no control variate; use ogd or eg"
         return None
-
-
-def guided_draws(learner: bases.GuidedLearner, step: Step, moments: np.ndarray, mix: float = 0.0) -> DrawProbabilities:
-    """State the draws of a learner to which attributes have some second moments, (d,), mixed with equal weights.
-
-    Data points: on the 2-ball, guided draws have the weights ``sqrt(E x_i^2 / c_i)``, with the prices c of the checks,
-    or 1 where the learner ignores them; on the 1-ball ``E x_i^2`` (Kukliansky & Shamir 2015, Equation 2; for prices,
-    see `budgetreg.revealed.importance_weights`). Inner product: ``|w_j| sqrt(E x_j^2 / c_j)`` if guided, else ``w_j^2``
-    on the 2-ball and ``|w_j|`` on the 1-ball.
-    """
-    d, on_2_ball = len(step.w), learner.update == "ogd"
-    root = np.sqrt(moments / (prices(d) if learner.prices == "aware" else np.ones(d)))
-
-    def mixed(weights: np.ndarray) -> np.ndarray:
-        return np.asarray((1 - mix) * weights / weights.sum() + mix / d)
-
-    q = (root if on_2_ball else moments) if learner.data_point == "moment" else np.ones(d)
-    p = np.square(step.w) if on_2_ball else np.abs(step.w)
-    if learner.inner_product == "moment":
-        p = np.abs(step.w) * mixed(root)
-    return DrawProbabilities(mixed(q), p / p.sum())
-
-
-def data_points(step: Step, n: int, k_x: int) -> np.ndarray:
-    """Return the attributes drawn for the data points of the first n examples, shape (n, k_x)."""
-    return np.stack([seen[:k_x] for seen in step.earlier[:n]])
-
-
-def _expected(step: Step, k_x: int, *, slope: bool) -> np.ndarray:
-    """Return the least-squares fit of the values seen in earlier blocks, at the example's target, shape (d,).
-
-    The regressors are 1, and with a slope the target. One more value of 0 shrinks the fit: half of it at a typical
-    target, half at its negative.
-    """
-    seen, d = data_points(step, BLOCK, k_x), len(step.w)
-    example = np.repeat(np.arange(BLOCK), k_x)
-    y, typical = step.Y[example], np.sqrt(np.square(step.Y[:BLOCK]).mean())
-    mu = np.zeros(d)
-    for i in range(d):
-        drawn = seen.ravel() == i
-        targets = np.concatenate([y[drawn], [typical, -typical]])
-        weights = np.sqrt(np.concatenate([np.ones(drawn.sum()), [0.5, 0.5]]))
-        design = np.column_stack([np.ones(len(targets)), targets][: 1 + slope])
-        values = np.concatenate([step.X[example[drawn], i], [0.0, 0.0]])
-        fit = np.linalg.lstsq(design * weights[:, None], values * weights, rcond=None)[0]
-        mu[i] = fit @ [1, step.y][: 1 + slope]
-    return mu
