@@ -4,22 +4,27 @@ A learner is a class derived from `Learner`, a kind of data a `DatasetKind`; ent
 ``budgetreg.learners`` and ``budgetreg.datasets`` name them. CONTRIBUTING.md shows one of each.
 """
 
-from budgetreg.algorithms.averages import Averager
-from budgetreg.algorithms.bases import SplitBudgetLearner, SubspaceLearner, average_option
+from budgetreg.algorithms.hazan_koren_2012.gradients import SplitBudgetLearner
 from budgetreg.algorithms.learner import (
     RADIUS,
     STEP_SIZE,
     Batching,
+    BudgetSplit,
     Cost,
     Learner,
     Missing,
     Observation,
     Parameter,
+    Rngs,
     RunContext,
+    Settings,
+    SideInformation,
+    SubspaceLearner,
     Theorem,
+    Trajectory,
+    average_option,
 )
-from budgetreg.algorithms.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
-from budgetreg.algorithms.vectors import inner_products, project_l2, sum_in_order
+from budgetreg.algorithms.vectors import Averager, inner_products, project_l2, sum_in_order
 from budgetreg.config.options import (
     FLAG,
     FRACTION,
@@ -38,12 +43,11 @@ from budgetreg.config.options import (
 )
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
-from budgetreg.draws import BLOCK, blocks, subset, uniform
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import sums
 from budgetreg.metering.table import Table
-from budgetreg.streams import generator
+from budgetreg.streams import BLOCK, blocks, generator, subset, uniform
 from budgetreg.tasks import Outputs, Regression, SubspaceLearning, WithIntercept
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import BallOracle

@@ -17,12 +17,11 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
-from budgetreg.algorithms.signature import BudgetSplit, SideInformation
-from budgetreg.draws import BLOCK
+from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.figures.palette import Style, style
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.streams import generator
+from budgetreg.streams import BLOCK, generator
 
 FOLDS, LENGTH, WARM = 8, 3072, 1024
 B, MULTIPLES = 2.0, 2.0 ** np.arange(-6, 0)

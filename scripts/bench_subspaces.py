@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.algorithms.factors import StreamingFactorAnalysis
-from budgetreg.algorithms.learner import Learner
-from budgetreg.algorithms.signature import SideInformation
-from budgetreg.algorithms.streaming_learner import StreamingLearner
+from budgetreg.algorithms.learner import Learner, SideInformation
+from budgetreg.algorithms.streaming_subspaces import StreamingLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.designs import fixed_size, working_probabilities

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
+from budgetreg.algorithms.learner import SideInformation  # noqa: E402
 from budgetreg.algorithms.registry import read  # noqa: E402
-from budgetreg.algorithms.signature import SideInformation  # noqa: E402
 from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.eigenspaces import leading  # noqa: E402

@@ -156,14 +156,14 @@ def test_a_mistake_of_another_package_gives_one_line(
     ("value", "complaint"),
     [
         (
-            "budgetreg.algorithms.cesa_bianchi_2010.baseline:NOTHING",
+            "budgetreg.algorithms.cesa_bianchi_2010:NOTHING",
             "cannot be loaded: AttributeError: .* has no attribute 'NOTHING'",
         ),
         ("not a module!", "cannot be loaded: "),
         (":Learner", "cannot be loaded: "),
         ("budgetreg.data.noisy_linear:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
         ("budgetreg.algorithms.bases:SplitBudgetLearner", "must be a class of learners, .* not the class SplitBudget"),
-        ("budgetreg.algorithms.cesa_bianchi_2010.baseline:Baseline", "brings the name pairs, which is taken"),
+        ("budgetreg.algorithms.cesa_bianchi_2010:Baseline", "brings the name pairs, which is taken"),
     ],
 )
 def test_an_entry_point_has_to_name_a_declaration(

@@ -5,8 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from budgetreg.algorithms.learner import Learner
-from budgetreg.algorithms.signature import Fit, Rngs, SideInformation
+from budgetreg.algorithms.learner import Fit, Learner, Rngs, SideInformation
 from budgetreg.errors import ContractError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import Origin

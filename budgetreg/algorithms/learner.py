@@ -1,22 +1,92 @@
-"""The base class of learners, and the records with which they answer the protocol and the checks.
+"""The base class of learners, what they are given, and the records with which they answer the protocol and the checks.
 
 A learner is a frozen dataclass that derives from `Learner`. Its fields are its options, its class attributes declare
 what holds for all values of these options, and its methods answer the protocol, the checks and the captions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from budgetreg.algorithms.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
-from budgetreg.config.options import identity_of, options_of
+from budgetreg.config.options import NOTHING, Option, Options, identity_of, one_of, option, options_of, whole
 from budgetreg.errors import ConfigError
-from budgetreg.metering.accessor import Accessor
-from budgetreg.tasks import Regression, Task
+
+if TYPE_CHECKING:  # what learners are given and return is known here by name alone
+    from budgetreg.metering.accessor import Accessor
+    from budgetreg.revealed.purchases import Purse
+    from budgetreg.tasks import Outputs, SubspaceLearning, Task
+
+
+class BudgetSplit(NamedTuple):
+    """The division of the budget k."""
+
+    k_x: int
+    """Draws for the data point."""
+    k_ip: int
+    """Draws for the inner product."""
+
+
+@dataclass(frozen=True)
+class SideInformation:
+    """Information that a learner is given beside examples and parameters.
+
+    Attributes
+    ----------
+    k : int
+        Attribute budget; all attributes if there is a purse.
+    budget_split : BudgetSplit or None
+        How the budget is divided, for learners that divide it.
+    moments : ndarray of float, shape (F, d), or None
+        Second moments of the attributes, for learners that are given them.
+    centred : bool
+        For learners that centre what they see themselves: whether attributes are centred on the means of what was
+        seen. Other learners get centred attributes from the accessor.
+    intercept : bool
+        For the same learners: whether the mean of the targets is predicted at these means. Other learners get
+        centred targets from the accessor.
+    scaled : bool
+        For learners that scale what they see themselves: whether attributes are divided by the standard deviations of
+        what was seen. The regressors that they yield are for attributes as the accessor returns them.
+    prices : ndarray of float, shape (d,), or None
+        What attributes cost, for price-aware learners; all above 0.
+    raw : bool
+        Whether the learner sees the values of the data, scaled perhaps. If not, means that nobody paid for have been
+        subtracted, and a value of 0 or another constant has no meaning.
+    purse : Purse or None
+        For learners that choose how many attributes they see of each example (`Learner.chooses_k`): what they may
+        spend. Checkpoints are then amounts, the last of which is the total.
+    """
+
+    k: int
+    budget_split: BudgetSplit | None = None
+    moments: np.ndarray | None = None
+    centred: bool = False
+    intercept: bool = False
+    scaled: bool = False
+    prices: np.ndarray | None = None
+    raw: bool = True
+    purse: Purse | None = None
+
+    @property
+    def split(self) -> BudgetSplit:
+        """The division of the budget, for learners that always divide it."""
+        assert self.budget_split is not None
+        return self.budget_split
+
+
+Trajectory = Iterator[tuple[int, "Outputs"]]
+"""Checkpoints with the outputs of all settings along all streams."""
+Settings = Mapping[str, np.ndarray]
+"""Parameters in absolute values, shape (G,) each."""
+Rngs = Sequence[np.random.Generator]
+"""One random generator per stream."""
+Fit = Callable[["Accessor", Settings, Sequence[int], Rngs, SideInformation], Trajectory]
 
 
 class Observation(Enum):
@@ -229,6 +299,8 @@ class Learner:
     @property
     def task(self) -> Task:
         """The task: regression unless the class sets another one."""
+        from budgetreg.tasks import Regression  # here, as an algorithm alone needs no judge
+
         return Regression()
 
     @property
@@ -376,3 +448,99 @@ class Learner:
         """Return what of its checked section ``algo`` decides its results, except the grid."""
         decided = identity_of(options_of(type(self)), section, self.inactive_options)
         return {"name": self.name, "core": self.core, "version": self.version, **decided}
+
+
+ON_FULL_ROWS: Mapping[str, str] = {
+    **dict.fromkeys(("second moments", "full at k=d"), "all attributes are seen, nothing is estimated"),
+    "small k": "k decides how many full rows a run pays for, and any k is enough",
+}
+"""The checks that learners skip that see all attributes, with the reasons."""
+
+
+ONE_PASS = "each example leads to a step, none to a minimum"
+
+
+UNBOUNDED = "nothing is clipped or projected on the way"
+"""Reasons to skip a check that several learners share."""
+
+
+SPLIT = one_of("literal", "even") | whole(1)
+
+
+AVERAGE = one_of("all", "suffix", "last")
+
+
+IGNORABLE: Options = {
+    "split": Option("the split of the budget", SPLIT | NOTHING, default=None),
+    "average": Option("the averaging of iterates", AVERAGE | NOTHING, default=None),
+}
+"""Keys that all learners accept, with or without effect, so that a sweep may set them for all."""
+
+
+UPDATES: Mapping[str, str] = {
+    "ogd": "online gradient descent in the 2-ball",
+    "eg": "exponentiated gradient in the 1-ball",
+    "pegasos": "regularised gradient descent (Pegasos) in the 1-ball",
+}
+"""Updates in the words of captions."""
+
+
+def prices_option(**declaration: Any) -> str:
+    """Declare whether draws depend on prices; other parameters are those of `option`."""
+    declared: str = option("whether draws depend on prices", one_of("aware", "ignored"), **declaration)
+    return declared
+
+
+def average_option() -> str:
+    """Declare which iterates are averaged."""
+    declared: str = option("the averaging of iterates", AVERAGE, default="all")
+    return declared
+
+
+def update_option(*updates: str) -> str:
+    """Declare the update, one of a few; checks do not vary it, as each value has a learner file."""
+    declared: str = option("the update", one_of(*updates), tried=())
+    return declared
+
+
+@dataclass(frozen=True)
+class PairwiseLearner(Learner):
+    """Base class of learners that estimate how attributes vary together, from at least two of an example."""
+
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse a budget of one attribute.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is 1.
+        """
+        if k < 2:
+            raise ConfigError(
+                f"k={k}: {self.name} needs a budget of at least 2, as one attribute of each example does not show "
+                "how attributes vary together"
+            )
+        return None
+
+    def state_numbers(self, d: int) -> int:
+        """Return the size of a matrix of second moments."""
+        return d**2
+
+
+@dataclass(frozen=True)
+class SubspaceLearner(PairwiseLearner):
+    """Base class of learners of subspaces."""
+
+    n_components: int = option("the dimension of the subspace", whole(1), tried=(1, 3))
+
+    @property
+    def task(self) -> SubspaceLearning:
+        """A subspace of the dimension chosen."""
+        from budgetreg.tasks import SubspaceLearning  # here, as an algorithm alone needs no judge
+
+        return SubspaceLearning(self.n_components)
+
+
+def first_phase(share: float, m: int) -> int:
+    """Return the number of examples in the first of two phases, a share of all m, at least 1."""
+    return max(1, int(share * m))

@@ -9,8 +9,7 @@ from dataclasses import Field
 from functools import cache
 from typing import Any
 
-from budgetreg.algorithms.bases import IGNORABLE
-from budgetreg.algorithms.learner import Learner, Observation, Parameter
+from budgetreg.algorithms.learner import IGNORABLE, Learner, Observation, Parameter
 from budgetreg.config import catalogue, extensions
 from budgetreg.config.options import (
     FLAG,

@@ -8,18 +8,36 @@ Draws for the inner product come from trees of the probabilities p, and of the n
 The plain probabilities are those of the listings, proportional to the terms of the norm: ``u_j^2`` on the 2-ball,
 ``|u_j|`` on the 1-ball. The improved ones (Kukliansky & Shamir 2015, Section 5) are proportional to
 ``|u_j| sqrt(E x_j^2)``, which minimises the second moment of the estimate; with prices c, to
-``|u_j| sqrt(E x_j^2 / c_j)`` (`budgetreg.revealed.importance_weights`).
+``|u_j| sqrt(E x_j^2 / c_j)`` (`budgetreg.algorithms.engine`).
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.algorithms.rounds import SparsePoints
 from budgetreg.algorithms.trees import Inverter, Layout, Levels, PrefixSums
 
 FOLD_RATIO = 1e3
 """Largest change of the factor before ``C u`` is added to ``V``; a larger one would cancel too many digits."""
+
+
+@dataclass(frozen=True)
+class SparsePoints:
+    """Nonzero coordinates of the data point estimates of a block, sorted by (stream, position, attribute).
+
+    Attributes
+    ----------
+    stream, position, attribute : ndarray of int, shape (N,)
+        Indices of each coordinate; the position is that of the example in its block.
+    value : ndarray of float, shape (N,)
+        The coordinates of ``x~``, in which draws of the same attribute are summed.
+    """
+
+    stream: np.ndarray
+    position: np.ndarray
+    attribute: np.ndarray
+    value: np.ndarray
 
 
 class ActiveRows:
@@ -64,6 +82,8 @@ class ScaledRegressors:
         draws have the plain ones.
     start : ndarray of float, shape (F, d, G), optional
         The regressors ``w_1``, 0 unless given.
+    first : int
+        Number of examples that were used before.
 
     Attributes
     ----------
@@ -71,6 +91,8 @@ class ScaledRegressors:
         Shape of the trees.
     active : ActiveRows
         The coordinates that steps have changed, or are about to change.
+    held : ndarray of int, shape (F,)
+        Number of the iterate that each stream holds.
     """
 
     size: Callable[[np.ndarray], np.ndarray]
@@ -85,10 +107,12 @@ class ScaledRegressors:
         *,
         root_moments: np.ndarray | None = None,
         start: np.ndarray | None = None,
+        first: int = 0,
     ) -> None:
         self.B, self.eta = settings["B"], settings["eta"]
         shape = n_streams, self.B.size
         self.layout = Layout(d)
+        self.held = np.full(n_streams, first)
         self.active = ActiveRows(n_streams, self.layout)
         self._u, self._V = (np.zeros((n_streams * self.layout.padded, self.B.size)) for _ in range(2))
         self._c, self._C = np.ones(shape), np.zeros(shape)
@@ -111,7 +135,7 @@ class ScaledRegressors:
         raise NotImplementedError
 
     @property
-    def alive(self) -> np.ndarray:
+    def nonzero(self) -> np.ndarray:
         """Replicas with an inner product to estimate, shape (F, G)."""
         return self._mass > 0
 
@@ -147,7 +171,7 @@ class ScaledRegressors:
         self._update_trees(self.layout.nodes(np.arange(len(self._u))), np.arange(len(self._c)))
 
     def expected(self, attributes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients of attributes (n, F, G), and ``<w, a> + i <w, b>``, (F, G); valid after `settle`."""
+        """Return the coefficients of attributes (n, F, G), and ``<w, a> + i <w, b>``, (F, G), of what is held."""
         assert self._coefficients is not None
         return self._at(self._coefficients, attributes), self._products.total * self._c
 
@@ -171,7 +195,7 @@ class ScaledRegressors:
         return self.layout.unpad(self._V) + self.layout.unpad(self._u) * self._C[:, None, :]
 
     def iterate(self) -> np.ndarray:
-        """Return the regressors, shape (F, d, G); valid after `settle`."""
+        """Return the regressors, shape (F, d, G); valid after `project_and_accumulate`."""
         return self.layout.unpad(self._u) * self._c[:, None, :]
 
     def _fold(self, replicas: np.ndarray) -> None:

@@ -23,7 +23,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from budgetreg.algorithms.bases import IGNORABLE
+from budgetreg.algorithms.learner import IGNORABLE
 from budgetreg.algorithms.registry import GROUPS, expanded, parameters
 from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.cli.streams import lost, patient_streams

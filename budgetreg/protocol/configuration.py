@@ -13,8 +13,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from budgetreg.algorithms.bases import IGNORABLE
-from budgetreg.algorithms.learner import Learner, Observation
+from budgetreg.algorithms.learner import IGNORABLE, Learner, Observation
 from budgetreg.algorithms.registry import algo_options, composed, cores, members, parameters
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put

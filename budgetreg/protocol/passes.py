@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.algorithms import contract
-from budgetreg.algorithms.signature import Settings, SideInformation
+from budgetreg.algorithms.learner import Settings, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Origin

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.algorithms.learner import Missing, Observation
-from budgetreg.algorithms.signature import BudgetSplit
+from budgetreg.algorithms.learner import BudgetSplit, Missing, Observation
 from budgetreg.data.groups import Groups, uncharged
 from budgetreg.data.registry import Prices
 from budgetreg.data.values import row_blocks

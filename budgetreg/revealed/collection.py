@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from budgetreg.data.groups import Groups
-from budgetreg.draws import BLOCK, subset
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import JointMoments
 from budgetreg.revealed.designs import Draw, fixed_size, replaced, working_probabilities
 from budgetreg.revealed.importance_weights import per_money, regression_weights
+from budgetreg.streams import BLOCK, subset
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from budgetreg.draws import BLOCK
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import Collected, Entries
+from budgetreg.streams import BLOCK
 
 
 def collect_everything(accessor: Accessor, checkpoints: Sequence[int]) -> Iterator[Collected]:

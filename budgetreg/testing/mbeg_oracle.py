@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.gonen_2016 import mbeg_core
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
+from budgetreg.algorithms.gonen_2016.mbeg import ESTIMATES, MatrixGradientLearner, Weights
 from budgetreg.metering.table import Table
 from budgetreg.testing.expectations import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.testing.scripted_rng import Scripted, distribution, outcomes
@@ -60,7 +59,7 @@ class PairsOracle(Oracle):
 
     def _estimates(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimates from one example for all outcomes, at a weight matrix with the diagonal ``n _W``."""
-        state = mbeg_core.Weights(1, D, 1, np.array([_ALPHA]))
+        state = Weights(1, D, 1, np.array([_ALPHA]))
         state.move(np.array([0]), (np.diag(np.log(_W)) + np.log(D))[None] * np.eye(D), 1)
         pairs = k // 2
 
@@ -71,7 +70,7 @@ class PairsOracle(Oracle):
         s, q = drawn(scripts)
         N = len(scripts)
         w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
-        return mbeg_core.ESTIMATES[self.learner.update](s, q, _X[s], _X[q], w, alpha), probability
+        return ESTIMATES[self.learner.update](s, q, _X[s], _X[q], w, alpha), probability
 
     def _square(self, k: int) -> float:
         """Return ``E |C^|^2`` of the mean of ``k/2`` independent pairs' estimates.

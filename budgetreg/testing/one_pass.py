@@ -8,16 +8,13 @@ from math import log
 
 import numpy as np
 
-from budgetreg.algorithms import bases
-from budgetreg.algorithms.bases import COUNTERPARTS
 from budgetreg.algorithms.comparison.sgd_impute import ImputedGradientLearner
-from budgetreg.algorithms.exact import ExactGradientLearner
-from budgetreg.algorithms.hazan_koren_2012 import gen_est
-from budgetreg.algorithms.hazan_koren_2012.aesvr import SupportVectorLearner
-from budgetreg.algorithms.hazan_koren_2012.gen_est import GenEst
-from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
+from budgetreg.algorithms.full_rows import ExactGradientLearner
+from budgetreg.algorithms.hazan_koren_2012 import aesvr as gen_est
+from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
+from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, GradientLearner, GuidedLearner
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner
-from budgetreg.draws import BLOCK
+from budgetreg.streams import BLOCK
 from budgetreg.testing.expectations import LearnerUnderTest, Oracle, close
 from budgetreg.testing.gradients import D, DrawProbabilities, GradientOracle, compare_moves, point_square, points
 from budgetreg.testing.reference_updates import REFERENCE_UPDATES
@@ -81,12 +78,12 @@ def imputed_steps(learner: ImputedGradientLearner) -> GradientOracle:
     return _ImputedOracle(REFERENCE_UPDATES["ogd"], None, COUNTERPARTS["ogd"], learner.average)
 
 
-def guided_draws(learner: bases.GuidedLearner, step: Step, moments: np.ndarray, mix: float = 0.0) -> DrawProbabilities:
+def guided_draws(learner: GuidedLearner, step: Step, moments: np.ndarray, mix: float = 0.0) -> DrawProbabilities:
     """State the draws of a learner to which attributes have some second moments, (d,), mixed with equal weights.
 
     Data points: on the 2-ball, guided draws have the weights ``sqrt(E x_i^2 / c_i)``, with the prices c of the checks,
     or 1 where the learner ignores them; on the 1-ball ``E x_i^2`` (Kukliansky & Shamir 2015, Equation 2; for prices,
-    see `budgetreg.revealed.importance_weights`). Inner product: ``|w_j| sqrt(E x_j^2 / c_j)`` if guided, else ``w_j^2``
+    see `budgetreg.algorithms.engine`). Inner product: ``|w_j| sqrt(E x_j^2 / c_j)`` if guided, else ``w_j^2``
     on the 2-ball and ``|w_j|`` on the 1-ball.
     """
     d, on_2_ball = len(step.w), learner.update == "ogd"

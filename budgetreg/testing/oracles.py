@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from budgetreg.algorithms.aemr import MomentRegression
-from budgetreg.algorithms.cesa_bianchi_2010.baseline import Baseline
+from budgetreg.algorithms.cesa_bianchi_2010 import Baseline
 from budgetreg.algorithms.comparison.fixed_subset import FixedSubset
 from budgetreg.algorithms.comparison.imputation import ImputationLearner
 from budgetreg.algorithms.comparison.sgd_impute import ImputedGradientLearner
-from budgetreg.algorithms.exact import ExactGradientLearner
 from budgetreg.algorithms.factors import FactorRegression, StreamingFactorAnalysis
-from budgetreg.algorithms.full_rows import OfflineLearner
+from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.algorithms.hazan_koren_2012.aesvr import SupportVectorLearner

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.gonen_2016 import popca_core
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, estimates
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.designs import Draw, conditional_poisson
@@ -100,7 +99,7 @@ def _run(learner: SecondMomentLearner, table: Table, rngs: list[Any], k: int) ->
     """Return the estimate (F, d, d) of each stream from all examples of a table."""
     m = len(table.y)
     accessor = Accessor(table, np.tile(np.arange(m), (len(rngs), 1)), 1, None, [m])
-    ((_, C),) = popca_core.estimates(learner, accessor, [m], rngs, k)
+    ((_, C),) = estimates(learner, accessor, [m], rngs, k)
     return C
 
 

@@ -1,4 +1,4 @@
-"""The updates as the papers print them, for one dense regressor, and their inverses.
+"""The steps of the papers' listings, and their inverses.
 
 The inverse of a step returns the gradient between two iterates, where neither projection nor clipping acts. The inverse
 of averaging returns the iterates.
@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
+from budgetreg.algorithms.cesa_bianchi_2010 import aer_update
+from budgetreg.algorithms.hazan_koren_2012.gradients import aelr_regressor, aelr_update, aerr_update
 
 Settings = Mapping[str, float]
 
@@ -34,7 +37,7 @@ class ReferenceUpdate:
 
 
 def iterates(outputs: np.ndarray, average: str, first: int = 0) -> np.ndarray:
-    """Return the iterates whose averages are a learner's outputs, see `budgetreg.algorithms.averages`.
+    """Return the iterates whose averages are a learner's outputs, see `budgetreg.algorithms.vectors`.
 
     Parameters
     ----------
@@ -62,23 +65,8 @@ def _ogd_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Setti
     return (before - after) / settings["eta"]
 
 
-def _ogd_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    """Return the projection of ``w - eta g`` onto the 2-ball."""
-    v, B = before - settings["eta"] * gradient, settings["B"]
-    norm = np.linalg.norm(v, axis=1, keepdims=True)
-    return np.where(norm > B, v * (B / norm), v)
-
-
 def _eg_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
     return (eg_exponents(before, settings) - eg_exponents(after, settings)) / settings["eta"]
-
-
-def _eg_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    """Multiply 2d weights by ``exp(-+ eta clip(g, 1/eta))``, and scale their differences to a sum of weights B."""
-    eta = settings["eta"]
-    theta = eg_exponents(before[None], settings) - eta * np.clip(gradient, -1 / eta, 1 / eta)
-    up, down = np.exp(theta), np.exp(-theta)
-    return np.asarray(settings["B"] * (up - down) / (up + down).sum(axis=1, keepdims=True))
 
 
 def _pegasos_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
@@ -86,15 +74,16 @@ def _pegasos_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: S
 
 
 def _pegasos_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    """Return the projection of ``(1 - 1/t) w - 2 g / (lambda t)`` onto the 1-ball.
+    return aer_update(before, 1.0, gradient, t, settings["B"], settings["lambda"])
 
-    The threshold is the largest of those that leave the j largest entries the 1-norm B (Duchi et al. 2008).
-    """
-    v, B = (1 - 1 / t) * before - 2 / (settings["lambda"] * t) * gradient, settings["B"]
-    largest = np.sort(np.abs(v), axis=1)[:, ::-1]
-    thresholds = (np.cumsum(largest, axis=1) - B) / np.arange(1, v.shape[1] + 1)
-    T = np.maximum(thresholds.max(axis=1, keepdims=True), 0)
-    return np.asarray(np.sign(v) * np.maximum(np.abs(v) - T, 0))
+
+def _ogd_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+    return aerr_update(before, 1.0, gradient, settings["B"], settings["eta"])
+
+
+def _eg_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
+    theta = eg_exponents(before[None], settings)
+    return aelr_regressor(aelr_update(theta, 1.0, gradient, settings["eta"]), settings["B"])
 
 
 def eg_exponents(w: np.ndarray, settings: Settings) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.draws import BLOCK
+from budgetreg.streams import BLOCK
 
 _PARTS = (128, *(16,) * 6)
 """Numbers of parts into which an interval with walls is divided repeatedly; no box may be narrower than the first."""

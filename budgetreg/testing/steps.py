@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.draws import BLOCK
 from budgetreg.metering.table import Table
+from budgetreg.streams import BLOCK
 from budgetreg.testing.expectations import LearnerUnderTest, expect
 from budgetreg.testing.reference_updates import ReferenceUpdate, iterates
 from budgetreg.testing.scripted_rng import Scripted, outcomes, rows_of

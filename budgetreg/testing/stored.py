@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.cesa_bianchi_2010 import pairs_core
+from budgetreg.algorithms.cesa_bianchi_2010 import baseline, estimates
 from budgetreg.algorithms.comparison.cross_validated_ridge import folds, strengths
 from budgetreg.algorithms.comparison.fixed_subset import SHARE
 from budgetreg.algorithms.comparison.imputation import FOLDS
+from budgetreg.algorithms.learner import first_phase
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.streams import generator
 from budgetreg.testing import certificates
-from budgetreg.testing.certificates import RADII, Shown, largest, one_norm
+from budgetreg.testing.certificates import RADII, largest, one_norm
 from budgetreg.testing.expectations import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.testing.scripted_rng import distribution
-from budgetreg.theory import first_phase
 
 _D, _M = 5, 40
 """Attributes and examples of the check at k = d."""
@@ -207,7 +207,7 @@ class PairEstimatesOracle(Oracle):
         it is the nearest matrix that makes the program convex, and no longer unbiased.
         """
         for shown in certificates.run(subject, {"B": RADII}):
-            A, v = _averages(shown)
+            A, v = baseline(shown_table(shown), shown.y, [seen.reshape(-1, 2) for seen in shown.attributes])
             if self.update == "correlation":
                 same("the regressors", shown.output, np.outer(v, RADII) / np.abs(v).sum())
                 continue
@@ -223,23 +223,9 @@ def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     def estimated(rngs: list[Any]) -> np.ndarray:
         accessor = Accessor(Table(_X[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
-        ((_, A, v),) = pairs_core.estimates(accessor, [1], rngs, k)
+        ((_, A, v),) = estimates(accessor, [1], rngs, k)
         return np.concatenate([A, v[:, None]], axis=1)
 
     # The learner draws once for each pair of the only example.
     found, probability = distribution([0] * (k // 2), estimated)
     return found[:, :D], found[:, D], probability
-
-
-def _averages(shown: Shown) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of A and v by the paper's listing, from n pairs of each example."""
-    d = certificates.D
-    A, v = np.zeros((d, d)), np.zeros(d)
-    for attributes, x, y in zip(shown.attributes, shown.values, shown.y, strict=True):
-        n = len(attributes) // 2
-        for (i, j), (x_i, x_j) in zip(attributes.reshape(n, 2), x.reshape(n, 2), strict=True):
-            A[i, j] += d**2 / (2 * n) * x_i * x_j
-            A[j, i] += d**2 / (2 * n) * x_i * x_j
-            v[i] += 2 * y * d / (2 * n) * x_i
-            v[j] += 2 * y * d / (2 * n) * x_j
-    return A / len(shown.y), v / len(shown.y)

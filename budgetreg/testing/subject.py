@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.algorithms import contract
-from budgetreg.algorithms.bases import SubspaceLearner
-from budgetreg.algorithms.learner import Learner, Observation
-from budgetreg.algorithms.signature import Fit, SideInformation
+from budgetreg.algorithms.learner import Fit, Learner, Observation, SideInformation, SubspaceLearner
 from budgetreg.config.composition import Composer
 from budgetreg.config.options import REQUIRED, options_of
 from budgetreg.metering.accessor import Accessor

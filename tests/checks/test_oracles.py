@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms import exact, kukliansky_shamir_2015
+from budgetreg.algorithms import full_rows, kukliansky_shamir_2015
 from budgetreg.algorithms.control_variates import ControlVariate
-from budgetreg.algorithms.gonen_2016 import mbeg_core as mbeg
-from budgetreg.algorithms.hazan_koren_2012 import gen_est, gradients
-from budgetreg.algorithms.hazan_koren_2012.eg import EG
-from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
-from budgetreg.algorithms.hazan_koren_2012.ogd import OGD
-from budgetreg.draws import Proportional
-from budgetreg.revealed import designs, importance_weights
+from budgetreg.algorithms.engine import Proportional, data_point_weights
+from budgetreg.algorithms.gonen_2016 import mbeg
+from budgetreg.algorithms.hazan_koren_2012 import aesvr, gradients
+from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD, GradientLearner
+from budgetreg.revealed import designs
 from budgetreg.revealed.designs import conditional_poisson
 from budgetreg.testing import checks
 from budgetreg.testing.expectations import Oracle
@@ -36,7 +34,8 @@ def test_other_draws_for_the_data_point_fail(name, monkeypatch):
 
 @pytest.mark.parametrize(("name", "weights"), [("ddaerr", np.asarray), ("ddaelr", np.sqrt)])
 def test_moments_that_guide_by_the_other_rule_fail(name, weights, monkeypatch):
-    monkeypatch.setattr(importance_weights, "data_point", lambda update, moments, prices: weights(moments))
+    for module in (gradients, kukliansky_shamir_2015):
+        monkeypatch.setattr(module, "data_point_weights", lambda update, moments, prices: weights(moments))
     for learner in (name, f"{name}_two_phase"):
         fails(changed(learner, prices="ignored"), "second moments", "square")
 
@@ -50,10 +49,7 @@ def test_ignored_prices_fail(name):
 
 
 def test_prices_that_guide_draws_they_should_not_guide_fail(monkeypatch):
-    data_point = importance_weights.data_point
-    monkeypatch.setattr(
-        importance_weights, "data_point", lambda update, moments, prices: data_point(update, moments, prices) / prices
-    )
+    monkeypatch.setattr(gradients, "data_point_weights", lambda *words: data_point_weights(*words) / words[-1])
     fails(changed("ddaelr"), "second moments", "square")
 
 
@@ -61,7 +57,7 @@ def test_other_draws_for_the_inner_product_fail(monkeypatch):
     def by_size(F, d, *rest):
         return OGD(F, d, *rest, root_moments=np.ones((F, d)))
 
-    monkeypatch.setattr(gradients, "UPDATES", {"ogd": by_size})
+    monkeypatch.setattr(gradients, "STATES", {"ogd": by_size})
     fails(changed("aerr"), "second moments", "square")
 
 
@@ -72,7 +68,7 @@ def test_other_draws_for_genest_fail(monkeypatch):
         drawn = np.take_along_axis(w, attributes, axis=2)
         return attributes, np.where(drawn != 0, np.sign(drawn) * sizes[:, :, -1:], 0)
 
-    monkeypatch.setattr(gen_est, "_draw", by_size)
+    monkeypatch.setattr(aesvr, "_draw", by_size)
     fails(changed("aesvr"), "second moments", "square")
 
 
@@ -129,16 +125,16 @@ def test_a_step_that_is_not_clipped_fails(monkeypatch):
     class Later(EG):
         """Takes half a step twice: it clips at 2/eta."""
 
-        def step(self, coordinates, residual):
-            super().step(coordinates, residual / 2)
-            super().step(coordinates, residual / 2)
+        def step(self, taken, residual):
+            super().step(taken, residual / 2)
+            super().step(taken, residual / 2)
 
-    monkeypatch.setattr(gradients, "UPDATES", {"eg": Later})
+    monkeypatch.setattr(gradients, "STATES", {"eg": Later})
     fails(changed("aelr"), "boundary", "clipped or projected")
 
 
 def test_exact_steps_that_are_not_projected_fail(monkeypatch):
-    monkeypatch.setattr(exact, "project_l2", lambda v, radius: v)
+    monkeypatch.setattr(full_rows, "aerr_update", lambda w, phi, x, B, eta: w - (eta * phi)[:, None] * x)
     fails(changed("online_ridge"), "boundary", "clipped or projected")
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.averages import Averager
 from budgetreg.algorithms.registry import cores
+from budgetreg.algorithms.vectors import Averager
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.config.options import options_of

@@ -6,15 +6,15 @@ import pytest
 from budgetreg.algorithms.aemr import MomentRegression
 from budgetreg.algorithms.aemr.pairs import label_regression
 from budgetreg.algorithms.factors import FactorRegression
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.power_law import PowerLaw
-from budgetreg.draws import BLOCK
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.designs import fixed_size
 from budgetreg.revealed.equal_values import equal_values, variance
 from budgetreg.revealed.units import Rescaled
+from budgetreg.streams import BLOCK
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import line, shuffled
 from tests.tiers import slow_but

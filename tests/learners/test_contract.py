@@ -11,10 +11,8 @@ import pytest
 
 from budgetreg import extend
 from budgetreg.algorithms import contract, registry
-from budgetreg.algorithms.bases import SubspaceLearner
 from budgetreg.algorithms.comparison import sgd_impute
-from budgetreg.algorithms.learner import Learner, Parameter, RunContext
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.learner import Learner, Parameter, RunContext, SideInformation, SubspaceLearner
 from budgetreg.algorithms.vectors import inner_products, sum_in_order
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue, extensions

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from budgetreg.algorithms.factors import StreamingFactorAnalysis, stepwise
 from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries
 from budgetreg.algorithms.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

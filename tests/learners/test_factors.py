@@ -10,7 +10,7 @@ from budgetreg.algorithms.factors import FactorAnalysis, FactorRegression
 from budgetreg.algorithms.factors import posterior as chains
 from budgetreg.algorithms.factors.arranged import ArrangedValues
 from budgetreg.algorithms.factors.posterior import Posterior, draw_factors, posterior_moments
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 import budgetreg
 from budgetreg.algorithms.comparison.fixed_subset import FixedSubset
 from budgetreg.algorithms.comparison.forward_selection import forward_selection
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.groups import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from budgetreg.algorithms.comparison import imputation
 from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows, folds
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.cli.app import main
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from budgetreg.algorithms import cesa_bianchi_2010 as pairs
 from budgetreg.algorithms import kukliansky_shamir_2015
-from budgetreg.algorithms.cesa_bianchi_2010 import pairs_core as pairs
-from budgetreg.algorithms.cesa_bianchi_2010.pairs_core import PairCentring
-from budgetreg.algorithms.gonen_2016 import mbeg_core as mbeg
-from budgetreg.algorithms.gonen_2016 import popca_core as second_moment
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
-from budgetreg.algorithms.gonen_2016.mbeg_core import ESTIMATES
+from budgetreg.algorithms.cesa_bianchi_2010 import PairCentring
+from budgetreg.algorithms.gonen_2016 import mbeg
+from budgetreg.algorithms.gonen_2016 import popca as second_moment
+from budgetreg.algorithms.gonen_2016.mbeg import ESTIMATES, MatrixGradientLearner
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
-from budgetreg.algorithms.learner import Missing
+from budgetreg.algorithms.learner import Missing, SideInformation
 from budgetreg.algorithms.registry import members
-from budgetreg.algorithms.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.testing import checks

@@ -10,7 +10,7 @@ from budgetreg.algorithms.aemr.evidence import Evidence, judge
 from budgetreg.algorithms.aemr.pairs import Pairs, label_regression, shrunk_share
 from budgetreg.algorithms.aemr.solution import solve
 from budgetreg.algorithms.factors import FactorRegression
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

@@ -11,9 +11,9 @@ from sklearn.linear_model import Lasso
 
 from budgetreg.algorithms import full_rows
 from budgetreg.algorithms.full_rows import OfflineLearner
-from budgetreg.algorithms.full_rows.lasso import lasso
-from budgetreg.algorithms.full_rows.lasso_path import lasso_path
-from budgetreg.algorithms.signature import SideInformation
+from budgetreg.algorithms.lasso import lasso
+from budgetreg.algorithms.lasso_path import lasso_path
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.tuning import folds

@@ -9,9 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.bases import UNBOUNDED, PlannedDrawsLearner
-from budgetreg.algorithms.learner import Batching, Missing, Parameter
-from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.algorithms.learner import (
+    UNBOUNDED,
+    Batching,
+    Missing,
+    Parameter,
+    Rngs,
+    Settings,
+    SideInformation,
+    Trajectory,
+)
+from budgetreg.algorithms.planned import PlannedDrawsLearner
 from budgetreg.config.options import one_of, option, whole
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import labelled

@@ -11,19 +11,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.bases import UNBOUNDED
 from budgetreg.algorithms.comparison import imputation
 from budgetreg.algorithms.comparison.forward_selection import forward_selection
-from budgetreg.algorithms.learner import Learner, Missing
-from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.algorithms.learner import (
+    UNBOUNDED,
+    Learner,
+    Missing,
+    Rngs,
+    Settings,
+    SideInformation,
+    Trajectory,
+    first_phase,
+)
 from budgetreg.data.groups import Groups
-from budgetreg.draws import BLOCK
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, revealed
 from budgetreg.revealed.partial_rows import covariance, deviations
 from budgetreg.revealed.units import Rescaled
+from budgetreg.streams import BLOCK
 from budgetreg.tasks import Outputs, WithIntercept
-from budgetreg.theory import first_phase
 
 SHARE = 0.1
 """Share of the examples that replace a pilot, if there is none."""

@@ -13,10 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.algorithms.bases import UNBOUNDED, PairwiseLearner
 from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows
-from budgetreg.algorithms.learner import Missing, RunContext
-from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.algorithms.learner import (
+    UNBOUNDED,
+    Missing,
+    PairwiseLearner,
+    Rngs,
+    RunContext,
+    Settings,
+    SideInformation,
+    Trajectory,
+)
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor

@@ -9,14 +9,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.averages import Averager
-from budgetreg.algorithms.bases import ONE_PASS, UPDATES, average_option
-from budgetreg.algorithms.learner import RADIUS, STEP_SIZE, Batching, Learner, Missing
-from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
-from budgetreg.algorithms.vectors import inner_products, project_l2
-from budgetreg.draws import blocks
+from budgetreg.algorithms.learner import (
+    ONE_PASS,
+    RADIUS,
+    STEP_SIZE,
+    UPDATES,
+    Batching,
+    Learner,
+    Missing,
+    Rngs,
+    Settings,
+    SideInformation,
+    Trajectory,
+    average_option,
+)
+from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, reveal
+from budgetreg.streams import blocks
 
 _GUESSED = "imputed values are guesses, so the gradient is biased"
 

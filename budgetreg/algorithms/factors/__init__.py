@@ -10,16 +10,23 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.bases import UNBOUNDED, PlannedDrawsLearner, SubspaceLearner
-from budgetreg.algorithms.learner import Missing
-from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.algorithms.learner import (
+    UNBOUNDED,
+    Missing,
+    Rngs,
+    Settings,
+    SideInformation,
+    SubspaceLearner,
+    Trajectory,
+    first_phase,
+)
+from budgetreg.algorithms.planned import PlannedDrawsLearner
 from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
-from budgetreg.draws import BLOCK
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, reveal
 from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.revealed.units import Rescaled
-from budgetreg.theory import first_phase
+from budgetreg.streams import BLOCK
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
 _LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"

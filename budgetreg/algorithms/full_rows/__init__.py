@@ -1,10 +1,11 @@
-"""Offline ridge and lasso: the empirical loss minimised over balls, on each prefix of the examples, seen in full.
+"""Full rows: online ridge and online lasso, and ridge and lasso on each prefix of the examples.
 
-The comparisons of Cesa-Bianchi et al. 2010 and of Hazan & Koren 2012.
+The comparisons of Cesa-Bianchi et al. 2010, Hazan & Koren 2012, and Kukliansky & Shamir 2015.
 
-Rows are stored while there are at most as many as attributes; later ``X'X`` and ``X'y`` replace them. The training
-parts of a cross-validation share most of their examples, and the products of shared examples are computed once. So the
-streams that run together determine the order of the sums, and the configuration must determine these streams.
+Offline, the empirical loss is minimised over balls. Rows are stored while there are at most as many as attributes;
+later ``X'X`` and ``X'y`` replace them. The training parts of a cross-validation share most of their examples, and the
+products of shared examples are computed once. So the streams that run together determine the order of the sums, and the
+configuration must determine these streams.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,16 +14,117 @@ from typing import ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.bases import ON_FULL_ROWS, UNBOUNDED
-from budgetreg.algorithms.learner import RADIUS, Batching, Learner, Observation
-from budgetreg.algorithms.signature import Rngs, Settings, SideInformation, Trajectory
+from budgetreg.algorithms.hazan_koren_2012.gradients import (
+    aelr_regressor,
+    aelr_update,
+    aerr_update,
+    eg_step,
+    gradient_theorem,
+    ogd_step,
+)
+from budgetreg.algorithms.learner import (
+    ON_FULL_ROWS,
+    ONE_PASS,
+    RADIUS,
+    STEP_SIZE,
+    UNBOUNDED,
+    UPDATES,
+    Batching,
+    Learner,
+    Observation,
+    Rngs,
+    RunContext,
+    Settings,
+    SideInformation,
+    Theorem,
+    Trajectory,
+    average_option,
+    update_option,
+)
+from budgetreg.algorithms.vectors import Averager, inner_products
 from budgetreg.config.options import one_of, option
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.units import units
 from budgetreg.tasks import Outputs, WithIntercept
 
+
+@dataclass(frozen=True)
+class ExactGradientLearner(Learner):
+    """Online ridge and online lasso: the updates of AERR and AELR with the exact gradient ``(<w, x> - y) x``.
+
+    The G settings of a stream take each step together, as arrays (G, d) that fit the processor's cache. The F streams
+    take turns at each example, so that no stream changes another's result.
+
+    Attributes
+    ----------
+    update : {'ogd', 'eg'}
+        'ogd' is online ridge, gradient descent on the 2-ball; 'eg' is online lasso, exponentiated gradient on the
+        1-ball.
+    average : {'all', 'suffix', 'last'}
+        Which iterates the output averages.
+    """
+
+    update: str = update_option("ogd", "eg")
+    average: str = average_option()
+
+    core = "exact"
+    continues = True
+    observation = Observation.ALL
+    parameters = (RADIUS, STEP_SIZE)
+    tuned = ("B", "eta")
+    skipped_checks: ClassVar[Mapping[str, str]] = {**ON_FULL_ROWS, "minimiser": ONE_PASS}
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Run online ridge or online lasso along all streams.
+
+        These are the updates of AERR and AELR from ``w_1 = 0``, with the exact gradient; see `Learner.fit`. Settings
+        are ``B`` and ``eta``.
+        """
+        d = accessor.d
+        w, total, theta = np.zeros((3, accessor.n_streams, accessor.n_settings, d))
+        averager = Averager(checkpoints, self.average)
+        marks = set(averager.marks)
+        last = max(checkpoints)
+        block = max(1, _BLOCK_VALUES // d)
+        for start in range(0, last, block):
+            X, y = accessor.rows(start, min(start + block, last))
+            for position in range(X.shape[1]):
+                total += w
+                t = start + position + 1
+                output = averager.observe(t, total.copy, w.copy) if t in marks else None
+                if output is not None:
+                    yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
+                for f in range(accessor.n_streams):
+                    x, residual = X[f, position], inner_products(w[f], X[f, position]) - y[f, position]
+                    if self.update == "ogd":
+                        w[f] = aerr_update(w[f], residual, x, settings["B"], settings["eta"])
+                    else:
+                        theta[f] = aelr_update(theta[f], residual, x, settings["eta"])
+                        w[f] = aelr_regressor(theta[f], settings["B"])
+
+    def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
+        """Return the step size of Hazan & Koren 2012 for exact gradients."""
+        assert B is not None
+        return {"eta": eg_step(B, run.d, run.m, None) if self.update == "eg" else ogd_step(run.d, run.m, None)}
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it moves."""
+        return "all attributes, one pass", UPDATES.get(self.update, "")
+
+    @property
+    def theorem(self) -> Theorem | None:
+        """The regret bounds, of the average of all iterates."""
+        return gradient_theorem(self.update, None) if self.average == "all" else None
+
+
+_BLOCK_VALUES = 2**18
+"""Attribute values of one stream in a block."""
+
+
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
-"""The norm of the ball, and the dual norm."""
 
 _BLOCK = 2**14
 """Examples of each stream in a block."""
@@ -208,8 +310,8 @@ class LeastSquares:
 
 def solve_lasso(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
     """Return the minimisers (d, G) over 1-balls."""
-    from budgetreg.algorithms.full_rows.lasso import lasso  # imported here because SciPy loads slowly
-    from budgetreg.algorithms.full_rows.lasso_path import lasso_path
+    from budgetreg.algorithms.lasso import lasso
+    from budgetreg.algorithms.lasso_path import lasso_path
 
     if examples.X is None:
         return lasso(examples.gram, examples.b, radii, examples.guess)

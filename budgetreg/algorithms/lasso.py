@@ -1,7 +1,7 @@
 """The lasso on 1-balls of growing radius, by block pivoting from one radius to the next.
 
-Between radii far apart the path (`lasso_path`) has hundreds of breakpoints, each of which costs a
-pass through the active columns. Block pivoting instead guesses the active set at the next radius and corrects it by the
+Between radii far apart the path (`lasso_path`) has hundreds of breakpoints, each of which costs a pass through the
+active columns. Block pivoting instead guesses the active set at the next radius and corrects it by the
 optimality conditions until they hold, with one Cholesky decomposition per correction. Where it does not converge, the
 path is followed.
 
@@ -14,9 +14,8 @@ complementarity problems. Computers & Operations Research 21(5), 1994 (block piv
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from budgetreg.algorithms.full_rows.lasso_path import END, TIE, lasso_path
+from budgetreg.algorithms.lasso_path import END, TIE, lasso_path
 
 _TOLERANCE = 1e-10
 """A solution is rejected if its equations fail by more than this, relative to the largest ``|b|``."""
@@ -95,6 +94,8 @@ def _pivot(
     tuple or None
         Signs (d,), lambda, and the active weights; None if pivoting does not converge.
     """
+    from scipy.linalg.lapack import dpotrf, dpotrs  # here, as SciPy loads slowly
+
     start = np.abs(b).max()
     tie = TIE * start
     floor, last_good = lam * stride, (sign, lam)

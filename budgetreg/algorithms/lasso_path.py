@@ -32,7 +32,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dger
 
 TIE = 1e-11
 """Largest difference of equal numbers, relative to the largest ``|b|``."""
@@ -246,6 +245,8 @@ class _Path:
     def _add_to_inverse(self, factor: float, vector: np.ndarray) -> None:
         border = np.zeros(len(self._rows))
         border[: len(vector)] = vector
+        from scipy.linalg.blas import dger  # here, as SciPy loads slowly
+
         dger(factor, border, border, a=self._inverse.T, overwrite_a=True)
 
 
