@@ -243,10 +243,10 @@ class _Path:
         return coefficients @ self._rows[: len(coefficients)]
 
     def _add_to_inverse(self, factor: float, vector: np.ndarray) -> None:
-        border = np.zeros(len(self._rows))
-        border[: len(vector)] = vector
         from scipy.linalg.blas import dger  # here, as SciPy loads slowly
 
+        border = np.zeros(len(self._rows))
+        border[: len(vector)] = vector
         dger(factor, border, border, a=self._inverse.T, overwrite_a=True)
 
 
