@@ -143,7 +143,7 @@ MUTANTS = (
     Mutant(
         "noise from the mean of what is unseen",
         "algorithms.aemr:TargetRegression._noise",
-        rewrite("_1 + _BELIEF * u", "_1"),
+        rewrite("_1 + _SHARE_OF_U_DIFFERENCES * u", "_1"),
         "the noise estimate does not use that some examples show more than others",
         (TARGET_REGRESSION,),
     ),

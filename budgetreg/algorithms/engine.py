@@ -217,7 +217,9 @@ def _inverse_probabilities(samplers: Sequence[DataPointSampler]) -> np.ndarray |
 
 
 class _ItemisedDraws:
-    """Make the draws of skipped steps, by uniforms (F, T, k_ip) and the regressors of that step, to pay for each.
+    """Charge, attribute by attribute, the draws of steps that turn out to change nothing.
+
+    The attributes follow from uniforms (F, T, k_ip) and the regressors of the step.
 
     If no value drawn for the data point is available, the step is known to be void and draws nothing. The block's data
     points have the attributes (F, T, k_x).

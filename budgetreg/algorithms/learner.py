@@ -55,7 +55,7 @@ class SideInformation:
         what was seen. The regressors that they yield are for attributes as the accessor returns them.
     prices : ndarray of float, shape (d,), or None
         What attributes cost, for price-aware learners; all above 0.
-    raw : bool
+    zero_is_meaningful : bool
         Whether the learner sees the values of the data, scaled perhaps. If not, means that nobody paid for have been
         subtracted, and a value of 0 or another constant has no meaning.
     purse : Purse or None
@@ -70,7 +70,7 @@ class SideInformation:
     intercept: bool = False
     scaled: bool = False
     prices: np.ndarray | None = None
-    raw: bool = True
+    zero_is_meaningful: bool = True
     purse: Purse | None = None
 
     @property
@@ -102,7 +102,7 @@ class Batching(Enum):
 
     IN_STEP = "all, example by example: folds and final runs of several repetitions"
     WHILE_SMALL = "all, as long as a run sees so little that steps take longer than what they compute"
-    APART = "any, but nothing is gained by it beyond a repetition"
+    APART = "streams of one repetition together; mixing repetitions saves nothing"
     WITH_ITS_FOLDS = "the folds of a repetition, which share work and are never separated"
 
 
@@ -235,7 +235,7 @@ class Learner:
     k_multiple : int
         Budgets are multiples of this.
     unequal_lengths : bool
-        Whether streams that advance together may end at different lengths.
+        Whether streams of one batch may have different numbers of examples.
     shares_settings : bool
         Whether one solution serves all settings, so that their last bits may depend on which settings there are.
     centres_itself : bool
@@ -244,7 +244,7 @@ class Learner:
     scales_itself : bool
         Whether it stores what it sees, and divides it by the standard deviations of all that it has seen where
         `SideInformation` asks for that. Such a learner needs no scale from a pilot.
-    everything : mapping of str to str
+    options_without_draws : mapping of str to str
         Options with which it sees all values that exist, without draws, where k = d.
     unlabelled : bool
         Whether examples without a target, which the accessor returns as NaN, inform it of the attributes.
@@ -266,7 +266,7 @@ class Learner:
     shares_settings: ClassVar[bool] = False
     centres_itself: ClassVar[bool] = False
     scales_itself: ClassVar[bool] = False
-    everything: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    options_without_draws: ClassVar[Mapping[str, str]] = MappingProxyType({})
     unlabelled: ClassVar[bool] = False
     check_streams: ClassVar[int] = 250
 

@@ -8,8 +8,7 @@ from budgetreg.algorithms.learner import PairwiseLearner, Rngs, RunContext, Side
 from budgetreg.config.options import one_of, option
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import Collected, collect
-from budgetreg.revealed.everything import collect_everything
+from budgetreg.revealed.collection import Collected, collect, collect_everything
 from budgetreg.revealed.purchases import purchases
 
 
@@ -27,7 +26,7 @@ class PlannedDrawsLearner(PairwiseLearner):
     """
 
     prices: str = prices_option(default="ignored", tried=())
-    everything: ClassVar[Mapping[str, str]] = {"draws": "everything"}
+    options_without_draws: ClassVar[Mapping[str, str]] = {"draws": "everything"}
 
     draws: str = option("how attributes are drawn", one_of("planned", "everything"), default="planned", tried=())
 

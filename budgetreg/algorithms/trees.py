@@ -133,8 +133,8 @@ class SegmentTrees:
         level : int
             Level of the parents, from 1.
         where : ndarray of int, shape (K,)
-            The parents, as rows of the array of their level or, if there are settings, as positions in its _flattened
-            form (see `_flattened`).
+            The parents, as rows of the array of their level or, if there are settings, as positions in its
+            flattened form (see `_flattened`).
         block : ndarray, shape (n, K, G) or (n, K)
             Values of their children; may be overwritten.
         settings : object
@@ -148,7 +148,7 @@ class SegmentTrees:
 
 
 def _flattened(values: np.ndarray, settings: object) -> np.ndarray:
-    """Return an array (..., nodes, G) as it is, or with its last two axes _flattened if there are settings."""
+    """Return an array (..., nodes, G) as it is, or with its last two axes flattened if there are settings."""
     return values if settings is None else values.reshape(*values.shape[:-2], -1)
 
 

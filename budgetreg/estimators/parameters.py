@@ -52,7 +52,7 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
     options, values = options_of(type(learner)), section(algo)
     listed = [_budget(learner), *(_grid(learner) if tuned else _constants(learner))]
     for name, option in options.items():
-        if name in learner.everything or not option.applies(values):
+        if name in learner.options_without_draws or not option.applies(values):
             continue
         default = values.get(name, option.default)
         listed.append(

@@ -94,7 +94,7 @@ def learn_table(
 def all_present(algo: str, d: int) -> dict[str, Any]:
     """Return the choices with which a learner sees all values of a table with d attributes, and draws none."""
     learner = read(section(algo))
-    options = learner.everything if learner else {}
+    options = learner.options_without_draws if learner else {}
     return {"k": d, **({"pilot": 0} if options else {}), **{f"algo.{name}": value for name, value in options.items()}}
 
 

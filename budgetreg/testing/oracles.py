@@ -18,10 +18,9 @@ from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner
 from budgetreg.algorithms.learner import Learner
 from budgetreg.testing.certificates import BallOracle, FullRowsOracle, largest, one_norm, two_norm
 from budgetreg.testing.expectations import Oracle
-from budgetreg.testing.mbeg_oracle import PairsOracle
 from budgetreg.testing.one_pass import SlopeOracle, all_attributes, imputed_steps, one_pass, two_phases
-from budgetreg.testing.popca_oracle import SecondMomentOracle
 from budgetreg.testing.stored import FixedSubsetOracle, ImputationOracle, PairEstimatesOracle
+from budgetreg.testing.subspaces import PairsOracle, SecondMomentOracle
 
 _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
 _LEAST_RIDGE = 11.0

@@ -32,7 +32,7 @@ def fitted(name, X, y, k, pilot=0, centred=False, intercept=False, raw=True):
     order = shuffled(1, len(y))
     m = len(y) - pilot
     accessor = Accessor(Table(X, y), order[:, pilot:], 1, k, [m], pilot=order[:, :pilot], itemised=True)
-    given = SideInformation(k, centred=centred, intercept=intercept, raw=raw)
+    given = SideInformation(k, centred=centred, intercept=intercept, zero_is_meaningful=raw)
     ((_, output),) = LEARNERS[name]().fit(accessor, {}, [m], [np.random.default_rng(3)], given)
     W, b = output[:2] if isinstance(output, WithIntercept) else (output, np.zeros((1, 1)))
     return W[0, :, 0], b[0, 0], accessor.bill().reveals.until()[0, 0]

@@ -96,7 +96,9 @@ class MomentRegression(PlannedDrawsLearner):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
             blocks, phases = rescaled.blocks, collected.phases
             if posterior:
-                standardised = StandardisedEntries(blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
+                standardised = StandardisedEntries(
+                    blocks, d, raw=given.zero_is_meaningful, **centring, excess=rescaled.excess
+                )
                 moments = posterior_moments(
                     posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
                 )
@@ -105,7 +107,7 @@ class MomentRegression(PlannedDrawsLearner):
                     solve(
                         *examples,
                         d,
-                        raw=given.raw,
+                        raw=given.zero_is_meaningful,
                         centred=given.centred,
                         intercept=given.intercept,
                         excess=rescaled.excess[f],
@@ -129,7 +131,9 @@ class MomentRegression(PlannedDrawsLearner):
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:
                 deviations = [solution.label.deviations for solution in solutions]
-                known = equal_values(blocks, d + 1, raw=given.raw).known(phases[-1], centred=given.centred)[:, :d]
+                known = equal_values(blocks, d + 1, raw=given.zero_is_meaningful).known(
+                    phases[-1], centred=given.centred
+                )[:, :d]
                 collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]), known)
 
     @property

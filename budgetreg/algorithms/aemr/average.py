@@ -13,7 +13,7 @@ from budgetreg.revealed.standardised import Moments, StandardisedEntries
 from budgetreg.tasks import Outputs, WithIntercept
 
 _TEMPER, _LARGEST_SHARE = 8.0, 0.1
-"""Examples' worth of likelihood in the weights, and its largest share of all examples. The likelihood of all would
+"""The weights have the mean log likelihood times 8, at most times a tenth of the examples. The likelihood of all would
 nearly choose one regressor, and often a wrong one, as it judges predictions from the attributes seen, not from all.
 Complete examples judge what is wanted. Where more of them than that are left when as many as there are attributes do
 not count, because the weights were fitted to them, they alone judge."""

@@ -1,8 +1,8 @@
 """Held-out risks of candidate regressors, and the weights that average them.
 
 The moments of one fold determine the risk of a predictor ``f = w'x``: with ``x = a + b u + e``, ``E f = w'a``,
-``E f u = w'b E u^2`` and ``Var f = (w'b)^2 E u^2 + w'R w``. Each is linear or quadratic in unbiased estimates. Held-out
-examples show no more attributes than all others.
+``E f u = w'b E u^2`` and ``Var f = (w'b)^2 E u^2 + w'R w``. Each is linear or quadratic in unbiased estimates. So
+candidates are judged for complete examples although held-out ones are incomplete.
 """
 
 from collections.abc import Sequence

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.algorithms.aemr.candidates import RIDGES, SPECTRA, Target, noise, regressors, spectra
+from budgetreg.algorithms.aemr.candidates import RIDGES, SPECTRA, Spectrum, Target, noise, regressors, spectra
 from budgetreg.algorithms.aemr.evidence import Evidence, judge
 from budgetreg.algorithms.aemr.pairs import FOLDS, LabelRegression, Pairs, StreamValues, shrunk_share
 from budgetreg.revealed.collection import Block
@@ -72,10 +73,49 @@ def solve(
     target = Target(label.constants.factor * level, revealed.variance)
     pairs = Pairs(blocks, f, phases, predictive, revealed.mean)
 
-    def scaled_columns(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def columns(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the live attributes' values at the mean target, and their slopes, in units of their scales."""
         means = np.zeros(len(pairs.live)) if centred else label.constants.factor * a[pairs.live]
         return np.stack([means, b[pairs.live]], axis=1) * pairs.scale[:, None]
 
+    products = _products(pairs)
+    evidence = []
+    for fold in range(FOLDS):  # candidates are made without the fold, and judged on it
+        trained = revealed.label(revealed.fold != fold)
+        W = regressors(products.spectra_without(fold), columns(trained.a, trained.b), target)
+        P = columns(*revealed.held_out(fold, trained))
+        variance = ((W @ products.held[fold]) * W).sum(axis=1) + np.square(W) @ (excess * pairs.diagonal)
+        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], variance))
+    scores = judge(evidence, target)
+    W = regressors(spectra(*products.whole, products.noises), columns(label.a, label.b), target)
+    full = np.zeros((len(W), d))
+    full[:, pairs.live] = W * (scores.scale[:, None] * pairs.scale)
+    if label.constants.c.any():
+        full += label.constants.weights(level - full @ label.a)
+    return Solution(scores.weights() @ full, label, full)
+
+
+class _Products(NamedTuple):
+    """Estimated second moments of n live attributes given the target: shrunk ones, and ones without that bias."""
+
+    whole: tuple[np.ndarray, np.ndarray]
+    """From all folds, (n, n) each."""
+    shrunk: np.ndarray
+    """Without each fold, shape (FOLDS, n, n)."""
+    debiased: np.ndarray
+    """The same without bias."""
+    held: np.ndarray
+    """From each fold alone, without bias, shape (FOLDS, n, n)."""
+    noises: tuple[float, float]
+    """Variances of the noise in `whole`."""
+
+    def spectra_without(self, fold: int) -> list[Spectrum]:
+        """Return the cleaned spectra of the moments without a fold, whose noise is larger."""
+        noises = [s2 * FOLDS / (FOLDS - 1) for s2 in self.noises]
+        return spectra(self.shrunk[fold], self.debiased[fold], noises)
+
+
+def _products(pairs: Pairs) -> _Products:
     everything = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
     whole = pairs.shrunk(*everything), pairs.debiased(*everything)
     shrunk, debiased = (
@@ -83,22 +123,7 @@ def solve(
     )
     held = np.stack([pairs.debiased(pairs.sums[fold], pairs.counts[fold]) for fold in range(FOLDS)])
     noises = noise(whole[0], shrunk, held * shrunk_share(pairs.expected)), noise(whole[1], debiased, held)
-    evidence, tails = [], excess * pairs.diagonal
-    for fold in range(FOLDS):
-        trained = revealed.label(revealed.fold != fold)
-        cleaned = spectra(shrunk[fold], debiased[fold], [s2 * FOLDS / (FOLDS - 1) for s2 in noises])
-        W = regressors(cleaned, scaled_columns(trained.a, trained.b), target)
-        P = scaled_columns(*revealed.held_out(fold, trained))
-        q = ((W @ held[fold]) * W).sum(axis=1) + np.square(W) @ tails
-        evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], q))
-    scores = judge(evidence, target)
-    W = regressors(spectra(*whole, noises), scaled_columns(label.a, label.b), target)
-    W = W * (scores.scale[:, None] * pairs.scale)
-    full = np.zeros((len(W), d))
-    full[:, pairs.live] = W
-    if label.constants.c.any():
-        full += label.constants.weights(level - full @ label.a)
-    return Solution(scores.weights() @ full, label, full)
+    return _Products(whole, shrunk, debiased, held, noises)
 
 
 def with_intercepts(

@@ -24,7 +24,7 @@ _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
 """Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
 last. With more rounds the noise variance becomes too small where M is off, which has no effect on complete examples."""
 
-_BELIEF = 0.3
+_SHARE_OF_U_DIFFERENCES = 0.3
 """Share of the differences of u between examples that the noise estimate uses, because M is an estimate, too."""
 
 _NOISES = np.geomspace(1e-3, 1.5, 80)[:, None]
@@ -147,7 +147,7 @@ class TargetRegression:
         """Return the posterior mean of w (p,) under the mixture prior of `WeightsPrior`.
 
         Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
-        on w through u; the quadratic penalty has a share `_BELIEF` of its gradient.
+        on w through u; the quadratic penalty has a share `_SHARE_OF_U_DIFFERENCES` of its gradient.
         """
         v, T = self.variance, len(self._y)
         s, u, penalty = v / 2, np.full(T, v / 2), 0.0
@@ -165,7 +165,7 @@ class TargetRegression:
             u = (u + new) / 2 if turn else new
             squares = (self._y - self.predicted(w)) ** 2 * (draws.residual / equations.residual(w))
             s = self._noise(squares, u)
-            new_penalty = _BELIEF * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
+            new_penalty = _SHARE_OF_U_DIFFERENCES * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
             penalty = (penalty + new_penalty) / 2 if turn else new_penalty
         return w
 
@@ -187,7 +187,7 @@ class TargetRegression:
 
     def _noise(self, squares: np.ndarray, u: np.ndarray) -> float:
         """Return the posterior mean of s, given squared errors and u of the examples."""
-        variances = self._noises + _BELIEF * u + (1 - _BELIEF) * u.mean()
+        variances = self._noises + _SHARE_OF_U_DIFFERENCES * u + (1 - _SHARE_OF_U_DIFFERENCES) * u.mean()
         density = -(np.log(variances) + squares / variances).sum(axis=1) / 2
         density -= np.log(self._noises[:, 0]) + LEAST_NOISE * self.variance / self._noises[:, 0]
         return float(np.exp(density - logsumexp(density)) @ self._noises[:, 0])

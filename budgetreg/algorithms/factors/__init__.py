@@ -83,7 +83,9 @@ class FactorRegression(PlannedDrawsLearner):
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled)
-            standardised = StandardisedEntries(rescaled.blocks, d, raw=given.raw, **centring, excess=rescaled.excess)
+            standardised = StandardisedEntries(
+                rescaled.blocks, d, raw=given.zero_is_meaningful, **centring, excess=rescaled.excess
+            )
             moments = posterior_moments(
                 posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
             )
