@@ -13,7 +13,7 @@ from budgetreg.algorithms.full_rows import ExactGradientLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr as gen_est
 from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
 from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, GradientLearner, GuidedLearner
-from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner
+from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
 from budgetreg.streams import BLOCK
 from budgetreg.testing.expectations import LearnerUnderTest, Oracle, close
 from budgetreg.testing.gradients import D, DrawProbabilities, GradientOracle, compare_moves, point_square, points
@@ -52,12 +52,9 @@ def two_phases(learner: TwoPhaseLearner) -> GradientOracle:
     def draws(step: Step, k_x: int) -> DrawProbabilities:
         d, m_1 = len(step.w), first_phase(len(step.X))
         seen = data_points(step, m_1, k_x)
-        squares = np.square(np.take_along_axis(step.X[:m_1], seen, axis=1))
-        A = np.array([squares[seen == i].mean() if (seen == i).any() else np.nan for i in range(d)])
-        A = np.where(np.isnan(A), np.nanmean(A), A)
         theory = learner.smoothing == "theory"
-        A += 13 / 6 * (min(1, d * log(2 * d / 0.05) / (k_x * m_1)) if theory else float(learner.smoothing))
-        return guided_draws(learner, step, A, learner.mix)
+        eps = min(1, d * log(2 * d / 0.05) / (k_x * m_1)) if theory else float(learner.smoothing)
+        return guided_draws(learner, step, estimated_moments(step.X[:m_1], seen, eps), learner.mix)
 
     return GradientOracle(
         REFERENCE_UPDATES[learner.update],
