@@ -78,16 +78,16 @@ def solve(
         means = np.zeros(len(pairs.live)) if centred else label.constants.factor * a[pairs.live]
         return np.stack([means, b[pairs.live]], axis=1) * pairs.scale[:, None]
 
-    products = _products(pairs)
+    moments = _fold_moments(pairs)
     evidence = []
     for fold in range(FOLDS):  # candidates are made without the fold, and judged on it
         trained = revealed.label(revealed.fold != fold)
-        W = regressors(products.spectra_without(fold), columns(trained.a, trained.b), target)
+        W = regressors(moments.spectra_without(fold), columns(trained.a, trained.b), target)
         P = columns(*revealed.held_out(fold, trained))
-        variance = ((W @ products.held[fold]) * W).sum(axis=1) + np.square(W) @ (excess * pairs.diagonal)
+        variance = ((W @ moments.held[fold]) * W).sum(axis=1) + np.square(W) @ (excess * pairs.diagonal)
         evidence.append(Evidence(W @ P[:, 0], W @ P[:, 1], variance))
     scores = judge(evidence, target)
-    W = regressors(spectra(*products.whole, products.noises), columns(label.a, label.b), target)
+    W = regressors(spectra(*moments.whole, moments.noises), columns(label.a, label.b), target)
     full = np.zeros((len(W), d))
     full[:, pairs.live] = W * (scores.scale[:, None] * pairs.scale)
     if label.constants.c.any():
@@ -95,7 +95,7 @@ def solve(
     return Solution(scores.weights() @ full, label, full)
 
 
-class _Products(NamedTuple):
+class _FoldMoments(NamedTuple):
     """Estimated second moments of n live attributes given the target: shrunk ones, and ones without that bias."""
 
     whole: tuple[np.ndarray, np.ndarray]
@@ -115,7 +115,7 @@ class _Products(NamedTuple):
         return spectra(self.shrunk[fold], self.debiased[fold], noises)
 
 
-def _products(pairs: Pairs) -> _Products:
+def _fold_moments(pairs: Pairs) -> _FoldMoments:
     everything = pairs.sums.sum(axis=0), pairs.counts.sum(axis=0)
     whole = pairs.shrunk(*everything), pairs.debiased(*everything)
     shrunk, debiased = (
@@ -123,7 +123,7 @@ def _products(pairs: Pairs) -> _Products:
     )
     held = np.stack([pairs.debiased(pairs.sums[fold], pairs.counts[fold]) for fold in range(FOLDS)])
     noises = noise(whole[0], shrunk, held * shrunk_share(pairs.expected)), noise(whole[1], debiased, held)
-    return _Products(whole, shrunk, debiased, held, noises)
+    return _FoldMoments(whole, shrunk, debiased, held, noises)
 
 
 def with_intercepts(
