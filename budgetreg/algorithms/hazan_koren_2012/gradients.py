@@ -77,7 +77,7 @@ def aerr(
     """Run Algorithm 1, AERR, on examples X (m, d) and y (m,).
 
     The listing asks for any ``w_1 != 0``, as its draws for the inner product are not defined at 0. But there the
-    product is known, and needs none: ``w_1 = 0``. Of the k draws for it, the paper has one.
+    product is known and needs no draw, so that ``w_1 = 0``. Lines 8 and 9 draw one attribute; here k_ip are averaged.
 
     Parameters
     ----------
