@@ -4,6 +4,27 @@ A learner is a class derived from `Learner`, a kind of data a `DatasetKind`; ent
 ``budgetreg.learners`` and ``budgetreg.datasets`` name them. CONTRIBUTING.md shows one of each.
 """
 
+from budgetreg.algorithms.hazan_koren_2012.gradients import SplitBudgetLearner
+from budgetreg.algorithms.learner import (
+    RADIUS,
+    STEP_SIZE,
+    Batching,
+    BudgetSplit,
+    Cost,
+    Learner,
+    Missing,
+    Observation,
+    Parameter,
+    Rngs,
+    RunContext,
+    Settings,
+    SideInformation,
+    SubspaceLearner,
+    Theorem,
+    Trajectory,
+    average_option,
+)
+from budgetreg.algorithms.vectors import Averager, inner_products, project_l2, sum_in_order
 from budgetreg.config.options import (
     FLAG,
     FRACTION,
@@ -22,33 +43,16 @@ from budgetreg.config.options import (
 )
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
-from budgetreg.enumeration import certificates
-from budgetreg.enumeration.certificates import BallOracle
-from budgetreg.enumeration.expectations import CheckError, LearnerUnderTest, Oracle, close, expect, same
-from budgetreg.enumeration.gradients import DrawProbabilities, GradientOracle, compare_moves
-from budgetreg.enumeration.scripted_rng import Scripted, outcomes
-from budgetreg.enumeration.steps import Step
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.learners.bases import SplitBudgetLearner, SubspaceLearner, average_option
-from budgetreg.learners.declaration import (
-    RADIUS,
-    STEP_SIZE,
-    Batching,
-    Cost,
-    Learner,
-    Missing,
-    Observation,
-    Parameter,
-    RunContext,
-    Theorem,
-)
-from budgetreg.learners.signature import BudgetSplit, Rngs, Settings, SideInformation, Trajectory
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import sums
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import BLOCK, blocks, subset, uniform
-from budgetreg.streams import generator
+from budgetreg.streams import BLOCK, blocks, generator, subset, uniform
 from budgetreg.tasks import Outputs, Regression, SubspaceLearning, WithIntercept
-from budgetreg.updates.averaging import Averager
-from budgetreg.updates.dense import inner_products, project_l2, sum_in_order
-from budgetreg.updates.reference_updates import REFERENCE_UPDATES
+from budgetreg.testing import certificates
+from budgetreg.testing.certificates import BallOracle
+from budgetreg.testing.expectations import CheckError, LearnerUnderTest, Oracle, close, expect, same
+from budgetreg.testing.gradients import DrawProbabilities, GradientOracle, compare_moves
+from budgetreg.testing.reference_updates import REFERENCE_UPDATES
+from budgetreg.testing.scripted_rng import Scripted, outcomes
+from budgetreg.testing.steps import Step

@@ -310,7 +310,7 @@ class SubspaceJudge:
 
     @cached_property
     def _best(self) -> np.ndarray:
-        from budgetreg.solvers.eigenspaces import leading  # here, as scipy is slow to load
+        from budgetreg.eigenspaces import leading  # here, as scipy is slow to load
 
         return leading(self.C, self.n)
 
@@ -384,7 +384,7 @@ def compare_with_best(C: np.ndarray, v: np.ndarray, best: np.ndarray) -> dict[st
     v : ndarray of float64, shape (d, n)
         The subspace, orthonormal columns.
     best : ndarray of float64, shape (d, n)
-        ``leading(C, n)`` of `budgetreg.solvers.eigenspaces`.
+        ``leading(C, n)`` of `budgetreg.eigenspaces`.
 
     Returns
     -------

@@ -23,8 +23,8 @@ import numpy as np  # noqa: E402 - after the threads are pinned
 import pandas as pd  # noqa: E402
 
 import budgetreg  # noqa: E402
+from budgetreg.algorithms.aemr import candidates, evidence, pairs, solution  # noqa: E402
 from budgetreg.files.writing import write_atomically  # noqa: E402
-from budgetreg.learners.moments import candidates, evidence, pairs, solution  # noqa: E402
 from budgetreg.revealed.collection import Collected  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "aemr" / "parts.csv"

@@ -16,23 +16,23 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.signature import BudgetSplit, SideInformation
+from budgetreg.algorithms.cesa_bianchi_2010 import aer
+from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS, next_block
+from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner, aelr, aerr
+from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import DATA_POINT_SAMPLERS, next_block
 from budgetreg.streams import generator
 from budgetreg.tasks import Outputs
-from tests import listings
 
 FOLDS = 10
 RADII = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
 CASES: dict[str, tuple[Any, ...]] = {  # name: update, data point, k_x, k_ip, parameter, its 8 values, listing
-    "aelr 3+1": ("eg", "uniform", 3, 1, "eta", 1e-4 * 2.0 ** np.arange(8), listings.aelr),
-    "aerr 55+1": ("ogd", "uniform", 55, 1, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
-    "aerr 28+28": ("ogd", "uniform", 28, 28, "eta", 1e-5 * 2.0 ** np.arange(8), listings.aerr),
-    "aer 2+2": ("pegasos", "subset", 2, 2, "lambda", 2.0 ** np.arange(8), listings.aer),
-    "aer 28+28": ("pegasos", "subset", 28, 28, "lambda", 2.0 ** np.arange(-3.0, 5.0), listings.aer),
+    "aelr 3+1": ("eg", "uniform", 3, 1, "eta", 1e-4 * 2.0 ** np.arange(8), aelr),
+    "aerr 55+1": ("ogd", "uniform", 55, 1, "eta", 1e-5 * 2.0 ** np.arange(8), aerr),
+    "aerr 28+28": ("ogd", "uniform", 28, 28, "eta", 1e-5 * 2.0 ** np.arange(8), aerr),
+    "aer 2+2": ("pegasos", "subset", 2, 2, "lambda", 2.0 ** np.arange(8), aer),
+    "aer 28+28": ("pegasos", "subset", 28, 28, "lambda", 2.0 ** np.arange(-3.0, 5.0), aer),
 }
 TRANSCRIPTIONS = 4
 """Number of passes of the listing that are timed before, and again after, each pass of the core."""

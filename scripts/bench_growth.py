@@ -16,13 +16,12 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
+from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
+from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.figures.palette import Style, style
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import BLOCK
-from budgetreg.streams import generator
+from budgetreg.streams import BLOCK, generator
 
 FOLDS, LENGTH, WARM = 8, 3072, 1024
 B, MULTIPLES = 2.0, 2.0 ** np.arange(-6, 0)

@@ -17,25 +17,25 @@ import bench_common
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.partial import core as partial
-from budgetreg.learners.second_moment.core import sums
+from budgetreg.algorithms import engine
+from budgetreg.algorithms.gonen_2016.popca import sums
+from budgetreg.algorithms.hazan_koren_2012.gradients import STATES
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.designs import uniform_subset
-from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.streams import generator
+from budgetreg.revealed.designs import uniform_subset
+from budgetreg.streams import BLOCK, generator, subset
 from budgetreg.tasks import mean_loss
 
 REPLICAS = 480
 STEPS = 1024
 HELD_OUT = 1211
 PARTS = {  # of a pass, and the calls that belong to them
-    "draws": ((partial, "next_block"),),
-    "gather": ((Accessor, "reveal_block"), (Accessor, "reveal"), (Accessor, "pay"), (partial, "sparse_points")),
-    "sampling": tuple((update, "draw") for update in partial.UPDATES.values()),
-    "update": tuple((update, "step") for update in partial.UPDATES.values()),
+    "draws": ((engine, "next_block"),),
+    "gather": ((Accessor, "reveal_block"), (Accessor, "reveal"), (Accessor, "pay"), (engine, "sparse_points")),
+    "sampling": tuple((update, "draw") for update in STATES.values()),
+    "update": tuple((update, "step") for update in STATES.values()),
     "projection and averaging": tuple(
-        (update, name) for update in partial.UPDATES.values() for name in ("settle", "running_sum")
+        (update, name) for update in STATES.values() for name in ("project_and_accumulate", "running_sum")
     ),
 }
 

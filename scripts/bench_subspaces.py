@@ -19,13 +19,12 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.learners.declaration import Learner
-from budgetreg.learners.factors import StreamingFactorAnalysis
-from budgetreg.learners.signature import SideInformation
-from budgetreg.learners.streaming import StreamingLearner
+from budgetreg.algorithms.factors import StreamingFactorAnalysis
+from budgetreg.algorithms.learner import Learner, SideInformation
+from budgetreg.algorithms.streaming_subspaces import StreamingLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.designs import fixed_size, working_probabilities
+from budgetreg.revealed.designs import fixed_size, working_probabilities
 from budgetreg.streams import generator
 
 K, N, LENGTH, FIRST, LAST = 28, 10, 3072, 1024, 2816

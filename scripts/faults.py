@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from mutation import Change, Mutant, around, rewrite
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
 from budgetreg.protocol.configuration import Config
@@ -377,7 +377,7 @@ MUTANTS = (
     ),
     Mutant(
         "moments of the first repetition for all",
-        "learners:SideInformation.__init__",
+        "algorithms:SideInformation.__init__",
         with_arguments(lambda moments=None, **_: {} if moments is None else {"moments": of_first(0)(moments)}),
         "other repetitions' training parts have rows of this test part",
     ),
@@ -768,32 +768,32 @@ MUTANTS = (
     ),
     Mutant(
         "output one step late",
-        "updates:Averager.observe",
+        "algorithms:Averager.observe",
         rewrite("output = running_sum() / mark", "output = (running_sum() + iterate()) / (mark + 1)"),
         "the last iterate counts twice",
     ),
     Mutant(
         "average of the first half",
-        "updates:Averager.observe",
+        "algorithms:Averager.observe",
         rewrite("output = (running_sum() - self._sums[half]) / (mark - half)", "output = self._sums[half] / half"),
         "algo.average=suffix is the wrong half",
     ),
     # Two phases
     Mutant(
         "attributes never drawn have moment 0",
-        "learners.two_phase:MomentEstimates.means",
+        "algorithms.kukliansky_shamir_2015:MomentEstimates.means",
         rewrite("np.where(_1, _2, _3)", "_2"),
         "an attribute that chance has left out is hardly drawn again",
     ),
     Mutant(
         "the first phase is one example longer",
-        "theory:first_phase",
+        "algorithms.learner:first_phase",
         around(lambda first_phase, share, m: first_phase(share, m) + 1, spare="tests"),
         "another first phase than described",
     ),
     Mutant(
         "the second phase starts from 0",
-        "updates:ScaledRegressors.__init__",
+        "algorithms:ScaledRegressors.__init__",
         with_arguments(lambda start=None, **_: {} if start is None else {"start": 0 * start}),
         "what was paid for in the first phase is thrown away",
     ),

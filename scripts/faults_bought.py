@@ -26,17 +26,17 @@ WEIGHTS = "tests/sampling/test_importance_weights.py"
 OFFSETS = "revealed:EqualValues.offsets"
 KNOWN = "revealed:EqualValues.known"
 EXCESS = "revealed.tails:excess"
-PER_MONEY = "sampling.importance_weights:per_money"
-REPLACED = "sampling.designs:replaced"
+PER_MONEY = "revealed.importance_weights:per_money"
+REPLACED = "revealed.designs:replaced"
 PROBABILITY = "protocol.calibration:probability"
 BY_CELLS = "protocol.calibration:explained_by_cells"
-SELECTED = "learners.fixed_subset:_selected"
+SELECTED = "algorithms.comparison.fixed_subset:_selected"
 BILL = "results.bill:_bill"
 PILOT = "protocol.spending:Spending.automatic_pilot"
 BOUGHT = "protocol.spending:Spending.bought"
-DEPTH = "sampling.cells:_Purchase._least_error"
-PURCHASE = "sampling.cells:_Purchase.__init__"
-CHOSEN = "sampling.cells:_Purchase.cells"
+DEPTH = "revealed.cells:_Purchase._least_error"
+PURCHASE = "revealed.cells:_Purchase.__init__"
+CHOSEN = "revealed.cells:_Purchase.cells"
 COLLECT = "revealed.collection:collect"
 ROUNDS = "revealed.purchases:_Buyer.rounds"
 FOREIGN = "files.writing:refuse_foreign"
@@ -312,8 +312,8 @@ MUTANTS = (
     ),
     Mutant(
         "a fifth of the examples replaces a pilot",
-        "learners.fixed_subset:FixedSubset.fit",
-        rewrite("first_phase(_SHARE, last)", "first_phase(2 * _SHARE, last)"),
+        "algorithms.comparison.fixed_subset:FixedSubset.fit",
+        rewrite("first_phase(SHARE, last)", "first_phase(2 * SHARE, last)"),
         "another first phase than described",
         (FIXED_SUBSET,),
     ),
@@ -450,14 +450,14 @@ MUTANTS = (
     # How deep examples are filled up
     Mutant(
         "the error of an estimated regressor counts as noise",
-        "sampling.information:Criterion.correct",
+        "revealed.information:Criterion.correct",
         rewrite("1 - _NOISES[np.argmin(gaps)] * noise", "1 - noise"),
         "designs are judged by a noise that further values would remove",
         (CELLS,),
     ),
     Mutant(
         "complete rows do not win ties",
-        "sampling.cells:_Purchase._least_error",
+        "revealed.cells:_Purchase._least_error",
         rewrite("good[-1] == self._varying.size", "False"),
         "partial examples are bought although they need a covariance that is hardly known",
         (CELLS,),

@@ -27,7 +27,7 @@ MODELS = "tests/results/test_models.py"
 NAMES = "tests/figures/test_names.py"
 TARGET_REGRESSION = "tests/learners/test_target_regression.py"
 
-FACTOR = "learners.imputation:full_row_scale"
+FACTOR = "algorithms.comparison.imputation:full_row_scale"
 
 
 def trusting(content_of: Callable[[object], dict[str, Any] | None], record: object) -> dict[str, Any] | None:
@@ -222,70 +222,70 @@ MUTANTS = (
     # Estimates
     Mutant(
         "residual variances with one degree of freedom more",
-        "learners.moments:label_regression",
+        "algorithms.aemr:label_regression",
         rewrite("_1 - 2", "_1 - 1"),
         "slopes of rare attributes are shrunk too little",
         (FEW_VALUES,),
     ),
     Mutant(
         "pooled variance with the divisor n",
-        "learners.moments:label_regression",
+        "algorithms.aemr:label_regression",
         rewrite("_1 - 1", "_1"),
         "variances of rare attributes are too small, and their pairs count too much",
         (FEW_VALUES,),
     ),
     Mutant(
         "attributes that are seen explain nothing",
-        "learners.moments:TargetRegression.unseen",
+        "algorithms.aemr:TargetRegression.unseen",
         rewrite("_1 - np.concatenate(explained)", "_1 - 0 * np.concatenate(explained)"),
         "examples that show what matters count no more than others",
         (TARGET_REGRESSION,),
     ),
     Mutant(
         "the target is regressed through the mean, whatever the origin",
-        "learners.moments:TargetRegression.__init__",
+        "algorithms.aemr:TargetRegression.__init__",
         rewrite("(first - origin)[live]", "0 * first[live]"),
         "without an intercept, predictions are off by what the means explain",
         (TARGET_REGRESSION,),
     ),
     Mutant(
         "noise from the mean of what is unseen",
-        "learners.moments:TargetRegression._noise",
-        rewrite("_1 + _BELIEF * u", "_1"),
+        "algorithms.aemr:TargetRegression._noise",
+        rewrite("_1 + _SHARE_OF_U_DIFFERENCES * u", "_1"),
         "the noise estimate does not use that some examples show more than others",
         (TARGET_REGRESSION,),
     ),
     Mutant(
         "narrow densities of small weights are as high as wide ones",
-        "learners.moments:WeightsPrior._draw_parameters",
+        "algorithms.aemr:WeightsPrior._draw_parameters",
         rewrite("_1 + np.log(_SMALL) / 2", "_1 - np.log(_SMALL) / 2"),
         "regressors are hardly ever sparse",
         (TARGET_REGRESSION,),
     ),
     Mutant(
         "no penalty of what is unseen",
-        "learners.moments:WeightsPrior.draw",
+        "algorithms.aemr:WeightsPrior.draw",
         rewrite("_1 + penalty * form", "_1"),
         "weights do not depend on the variance of examples in which their attributes are not seen",
         (TARGET_REGRESSION,),
     ),
     Mutant(
         "incomplete examples judge beside many complete ones",
-        "learners.moments:averaged",
+        "algorithms.aemr:averaged",
         rewrite("regression.log_density(w, judges)", "regression.log_density(w)"),
         "predictions from a few attributes outweigh those from all",
         (TARGET_REGRESSION,),
     ),
     Mutant(
         "weights of the average do not sum to 1",
-        "learners.moments:averaged",
+        "algorithms.aemr:averaged",
         rewrite("scores - logsumexp(scores)", "scores"),
         "the regressor is too long or too short",
         (TARGET_REGRESSION,),
     ),
     Mutant(
         "noise variances ignore the prior of the means",
-        "learners.factors:Posterior._draw_loadings",
+        "algorithms.factors:Posterior._draw_loadings",
         rewrite("_1 + (_2 + _3 + 1) / 2", "_1 + (_2 + _3) / 2"),
         "few values seem noisier than the posterior says",
         (FEW_VALUES,),

@@ -118,7 +118,12 @@ def ready() -> None:
     for module in (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
         *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.execution.verification", "budgetreg.figures.curves"),
-        *("budgetreg.figures.summary", "budgetreg.learners", "budgetreg.protocol.repetitions", "budgetreg.cli.study"),
+        *(
+            "budgetreg.figures.summary",
+            "budgetreg.algorithms.registry",
+            "budgetreg.protocol.repetitions",
+            "budgetreg.cli.study",
+        ),
     ):
         import_module(module)
     stress_damage.cache_everything()

@@ -66,8 +66,8 @@ from budgetreg.buying.learning import learn
 from budgetreg.data.bundled import ScikitLearn
 from budgetreg.files.writing import write_atomically
 from budgetreg.revealed.collection import MIX
-from budgetreg.sampling.designs import fixed_size, working_probabilities
-from budgetreg.sampling.importance_weights import regression_weights
+from budgetreg.revealed.designs import fixed_size, working_probabilities
+from budgetreg.revealed.importance_weights import regression_weights
 from budgetreg.streams import generator
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "study_accuracy.csv"

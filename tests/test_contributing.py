@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"([^\n]*)\n\n```(\w+)\n(.*?)```\n", PAGE, flags=re.DOTALL)
 TRIAL = """
 import sys
 from types import SimpleNamespace
-from budgetreg import checks
+from budgetreg.testing import checks
 from budgetreg.cli.app import main
 sys.modules["budgetreg.figures.curves"] = SimpleNamespace(plot_run=lambda folder: None)
 tiny = "repetitions=1 checkpoints=1 tuning=fixed tuning.B=1 tuning.eta=0.1 dataset.d=4 dataset.n=400 out=runs".split()
@@ -147,9 +147,9 @@ def test_the_examples_of_the_page_keep_to_the_layers(copy: Path) -> None:
     ("module", "line", "message"),
     [
         pytest.param(
-            "sampling/draws.py",
-            "from budgetreg import learners",
-            "sampling is not allowed to import budgetreg.learners",
+            "metering/ledger.py",
+            "from budgetreg.algorithms import registry",
+            "metering is not allowed to import budgetreg.algorithms",
             marks=pytest.mark.slow,
         ),
         pytest.param(
@@ -171,8 +171,8 @@ def test_the_examples_of_the_page_keep_to_the_layers(copy: Path) -> None:
             marks=pytest.mark.slow,
         ),
         (
-            "updates/scaled_regressors.py",
-            "from budgetreg.updates import ogd",
+            "algorithms/regressors.py",
+            "from budgetreg.algorithms import engine",
             "No modules of a package import each other in a circle",
         ),
     ],
@@ -205,12 +205,12 @@ def test_the_picture_of_the_layers_follows_their_imports(checkout_copy: Path) ->
     assert draw("--check") == (0, 0)
     assert re.findall('font-weight="bold".*>(.*)</text>', before)[0] == "The layers of budgetreg"
     assert set(re.findall('font-weight="bold".*>(.*)</text>', before)[1:]) == packages(checkout_copy)
-    spoil(checkout_copy, "budgetreg/solvers/lasso.py", "import budgetreg.notices")
+    spoil(checkout_copy, "budgetreg/algorithms/lasso.py", "import budgetreg.notices")
     assert draw("--check") == (1, 1)
     assert picture.read_text(encoding="utf-8") == before
     assert draw() == (0, 0)
     new = set(picture.read_text(encoding="utf-8").splitlines()) - set(before.splitlines())
-    assert re.findall("<title>(.*)</title>", "".join(new)) == ["solvers imports notices"]
+    assert re.findall("<title>(.*)</title>", "".join(new)) == ["algorithms imports notices"]
     assert draw("--check") == (0, 0)
 
 

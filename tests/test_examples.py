@@ -12,8 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from budgetreg import data, learners
+from budgetreg.algorithms import registry
 from budgetreg.config import extensions
+from budgetreg.data.registry import kinds
 from budgetreg.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -154,12 +155,15 @@ def test_a_mistake_of_another_package_gives_one_line(
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("budgetreg.learners.pairs:NOTHING", "cannot be loaded: AttributeError: .* has no attribute 'NOTHING'"),
+        (
+            "budgetreg.algorithms.cesa_bianchi_2010:NOTHING",
+            "cannot be loaded: AttributeError: .* has no attribute 'NOTHING'",
+        ),
         ("not a module!", "cannot be loaded: "),
         (":Learner", "cannot be loaded: "),
         ("budgetreg.data.noisy_linear:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
-        ("budgetreg.learners.bases:SplitBudgetLearner", "must be a class of learners, .* not the class SplitBudget"),
-        ("budgetreg.learners.pairs:Baseline", "brings the name pairs, which is taken"),
+        ("budgetreg.algorithms.bases:SplitBudgetLearner", "must be a class of learners, .* not the class SplitBudget"),
+        ("budgetreg.algorithms.cesa_bianchi_2010:Baseline", "brings the name pairs, which is taken"),
     ],
 )
 def test_an_entry_point_has_to_name_a_declaration(
@@ -168,5 +172,5 @@ def test_an_entry_point_has_to_name_a_declaration(
     monkeypatch.syspath_prepend(another(tmp_path, extensions.LEARNERS, value))
     extensions.conf_dirs.__wrapped__()
     with pytest.raises(ConfigError, match=f"^{value}, an entry point in budgetreg.learners of other, {complaint}"):
-        learners.cores.__wrapped__()
-    assert data.kinds.__wrapped__()
+        registry.cores.__wrapped__()
+    assert kinds.__wrapped__()

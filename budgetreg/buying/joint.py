@@ -5,7 +5,7 @@ from typing import Literal, overload
 
 import numpy as np
 
-from budgetreg.solvers.conditional import Conditional, conditional, conditional_means, conditional_variances
+from budgetreg.algorithms.conditional import Conditional, conditional, conditional_means, conditional_variances
 
 
 @dataclass(frozen=True, eq=False)

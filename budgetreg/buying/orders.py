@@ -7,9 +7,9 @@ import numpy as np
 from budgetreg.buying.joint import JointModel
 from budgetreg.data.groups import Groups
 from budgetreg.notices import plural
-from budgetreg.sampling.cells import LEAST_DEPTH, Choice, Limit, Offer, choose
-from budgetreg.sampling.importance_weights import regression_weights
-from budgetreg.sampling.information import Beliefs
+from budgetreg.revealed.cells import LEAST_DEPTH, Choice, Limit, Offer, choose
+from budgetreg.revealed.importance_weights import regression_weights
+from budgetreg.revealed.information import Beliefs
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def recommend(
     *,
     ordered: np.ndarray | None = None,
 ) -> Recommendation:
-    """Recommend the cells that are worth most for their price, see `budgetreg.sampling.cells`.
+    """Recommend the cells that are worth most for their price, see `budgetreg.revealed.cells`.
 
     Parameters
     ----------

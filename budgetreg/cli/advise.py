@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from budgetreg.algorithms.learner import Missing
+from budgetreg.algorithms.registry import GROUPS, WITH_GAPS, advised, expanded, members
 from budgetreg.analysis.comparisons import ranked
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import is_whole, whole_number
@@ -13,7 +15,7 @@ from budgetreg.cli.choices import read_words
 from budgetreg.cli.common import console, refuse_root, shown
 from budgetreg.cli.plan_table import sweep_table
 from budgetreg.config.composition import Composer
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, cut
 from budgetreg.execution.choices import remarks
 from budgetreg.execution.sweeps import SweepClock
@@ -21,8 +23,6 @@ from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice,
 from budgetreg.figures.axes import axes_of
 from budgetreg.files.integrity import record_digest
 from budgetreg.files.paths import at_home
-from budgetreg.learners import GROUPS, WITH_GAPS, advised, expanded, members
-from budgetreg.learners.declaration import Missing
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan

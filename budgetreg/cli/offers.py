@@ -96,7 +96,7 @@ def _overrides(argv: list[str], before: list[str], current: str) -> int:
 
         application.complete(argv)
     if current.startswith("algo="):
-        from budgetreg.learners import GROUPS  # here, as numpy is slow to load
+        from budgetreg.algorithms.registry import GROUPS  # here, as numpy is slow to load
 
         groups = [word for word in (f"algo={name}" for name in GROUPS) if word.startswith(current)]
         print("\n".join(groups), end="\n" if groups else "")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from rich.table import Table
 
+from budgetreg.algorithms.learner import Observation
 from budgetreg.figures.tables import right, table
-from budgetreg.learners.declaration import Observation
 from budgetreg.protocol.plan import Plan
 
 

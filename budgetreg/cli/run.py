@@ -23,6 +23,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from budgetreg.algorithms.learner import IGNORABLE
+from budgetreg.algorithms.registry import GROUPS, expanded, parameters
 from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
@@ -38,8 +40,6 @@ from budgetreg.execution.choices import Choices, remarks
 from budgetreg.execution.scratch import scratch_folder
 from budgetreg.execution.workers import deaths_explained, watched_by_launched
 from budgetreg.files.writing import os_errors_explained
-from budgetreg.learners import GROUPS, expanded, parameters
-from budgetreg.learners.bases import IGNORABLE
 from budgetreg.notices import held, plain_warnings, say
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan

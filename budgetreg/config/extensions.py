@@ -22,10 +22,10 @@ LEARNERS, DATASETS = "budgetreg.learners", "budgetreg.datasets"
 Declaration = TypeVar("Declaration")
 
 
-def modules(package: ModuleType) -> Iterator[ModuleType]:
+def modules(package: str) -> Iterator[ModuleType]:
     """Import the modules and packages directly below a package, by name."""
-    for module in sorted(module.name for module in pkgutil.iter_modules(package.__path__)):
-        yield import_module(f"{package.__name__}.{module}")
+    for module in sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__)):
+        yield import_module(f"{package}.{module}")
 
 
 def declared(

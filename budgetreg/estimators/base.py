@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
+from budgetreg.algorithms.learner import Learner, Missing
 from budgetreg.data.dataset import label, size_fault
 from budgetreg.data.values import Sparse, Values
 from budgetreg.errors import UserError
 from budgetreg.estimators.containers import checked, largest_of, plain, refuse_sizes
 from budgetreg.estimators.observed import Observe, Observed
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
-from budgetreg.learners.declaration import Learner, Missing
 from budgetreg.notices import Notice
 from budgetreg.protocol.in_memory import Learned, all_present, learn_table
 from budgetreg.protocol.remarks import listed, of_unknown_scale

@@ -8,10 +8,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, RegressorMixin, Transf
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from budgetreg.algorithms.conditional import conditional_means, conditional_variances
 from budgetreg.estimators.containers import checked, plain
 from budgetreg.estimators.continued import ContinuedEstimator
 from budgetreg.protocol.in_memory import Learned
-from budgetreg.solvers.conditional import conditional_means, conditional_variances
 
 
 class BudgetRegressor(RegressorMixin, ContinuedEstimator):

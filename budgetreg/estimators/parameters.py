@@ -6,10 +6,10 @@ from inspect import Parameter, Signature
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
+from budgetreg.algorithms.learner import Learner, Missing, Observation
+from budgetreg.algorithms.registry import read, section
 from budgetreg.config import catalogue
 from budgetreg.config.options import options_of
-from budgetreg.learners import read, section
-from budgetreg.learners.declaration import Learner, Missing, Observation
 
 
 class Argument(NamedTuple):
@@ -52,7 +52,7 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
     options, values = options_of(type(learner)), section(algo)
     listed = [_budget(learner), *(_grid(learner) if tuned else _constants(learner))]
     for name, option in options.items():
-        if name in learner.everything or not option.applies(values):
+        if name in learner.options_without_draws or not option.applies(values):
             continue
         default = values.get(name, option.default)
         listed.append(

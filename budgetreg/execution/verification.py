@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from budgetreg import learners
+from budgetreg.algorithms import registry
 from budgetreg.execution.runner import Repetitions, computing
 from budgetreg.execution.workers import termination_as_interrupt
 from budgetreg.protocol.configuration import restored
@@ -170,7 +170,7 @@ def compare(recorded: Computation, again: Computation) -> Comparison:
     if comparison.same:
         return comparison
     elsewhere = apart(recorded.sources, provenance())
-    learner = learners.read(again.identity["algo"])
+    learner = registry.read(again.identity["algo"])
     grown = [NOT_PORTABLE] if elsewhere and learner and not learner.bitwise_portable else []
     return replace(comparison, causes=(*changes(recorded.identity, again.identity), *elsewhere, *grown))
 

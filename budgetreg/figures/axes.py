@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from budgetreg import data
+from budgetreg.data import registry
 from budgetreg.figures.drawing import PLAIN, Drawing
 from budgetreg.results import schema
 from budgetreg.results.series import Series, common_unit
@@ -221,5 +221,5 @@ def _relative(series: Sequence[Series]) -> Axis:
 
 
 def _distribution_is_known(series: Series) -> bool:
-    kind = data.kinds().get(series.config.get("dataset", {}).get("kind", ""))
+    kind = registry.kinds().get(series.config.get("dataset", {}).get("kind", ""))
     return kind is not None and not kind.tested

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from budgetreg import data, learners
-from budgetreg.learners.declaration import Theorem
+from budgetreg.algorithms import registry
+from budgetreg.algorithms.learner import Theorem
+from budgetreg.data.registry import kinds
 from budgetreg.results.series import Series
 
 _OF_SUBSPACES = (
@@ -89,7 +90,7 @@ def bounds(curves: Sequence[tuple[Series, pd.DataFrame]], column: str) -> tuple[
 
 def _theorem(series: Series) -> Theorem | None:
     """Return a learner's theorem; none applies if the data set the origin."""
-    learner = learners.read(series.config.get("algo", {}))
+    learner = registry.read(series.config.get("algo", {}))
     moved = series.config.get("dataset", {}).get("center") == "revealed" or series.config.get("intercept") == "mean"
     return None if learner is None or moved else learner.theorem
 
@@ -97,5 +98,5 @@ def _theorem(series: Series) -> Theorem | None:
 def _meets(series: Series, theorem: Theorem) -> bool:
     """Return whether the data certainly satisfy the theorem's assumptions."""
     dataset = series.config["dataset"]
-    kind = data.kinds().get(dataset.get("kind", ""))
+    kind = kinds().get(dataset.get("kind", ""))
     return kind is not None and dataset.get("center", "none") == "none" and kind.lies_in(theorem.domain)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetreg import learners
+from budgetreg.algorithms import registry
 from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.config.nested import common, flatten
 from budgetreg.figures.axes import axes_of
@@ -177,7 +177,7 @@ def _about_runs(series: Series) -> list[str]:
 
 
 def _learner(algo: Mapping[str, Any]) -> str:
-    learner, split = learners.read(algo), algo.get("split")
+    learner, split = registry.read(algo), algo.get("split")
     parts = [
         *(learner.words if learner else ()),
         f"split of the budget {show(split)}" if split is not None else "",
@@ -211,7 +211,7 @@ def _ranges(flat: Mapping[str, Any]) -> str:
 
 
 def _prices(config: Mapping[str, Any]) -> str:
-    costs, learner = config.get("dataset", {}).get("costs"), learners.read(config.get("algo", {}))
+    costs, learner = config.get("dataset", {}).get("costs"), registry.read(config.get("algo", {}))
     if costs is None:
         return ""
     aware = "the draws are price-aware" if learner and learner.cost_aware else "the draws ignore them"

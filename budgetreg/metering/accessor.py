@@ -56,7 +56,7 @@ class Accessor:
         Records which cells are revealed to whom.
     expenses : Book, optional
         Adds up what is charged in money.
-    noted : bool
+    checkpoints_are_amounts : bool
         Whether checkpoints are amounts rather than numbers of examples; each is noted by `note` when it is spent.
     free : ndarray of bool, shape (d,), optional
         Attributes that cost nothing: revealing them is charged to no budget. None by default.
@@ -90,7 +90,7 @@ class Accessor:
         itemised: bool = False,
         log: Book | None = None,
         expenses: Book | None = None,
-        noted: bool = False,
+        checkpoints_are_amounts: bool = False,
         free: np.ndarray | None = None,
         groups: Groups | None = None,
     ) -> None:
@@ -102,9 +102,9 @@ class Accessor:
         self.n_settings, self.d, self.free, self.groups = n_settings, table.d, free, groups
         self._opened = opened
         unbilled = uncharged(free, groups)
-        ends = () if noted else checkpoints
-        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, ends, unbilled)
-        self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints, noted) if itemised else None
+        amounts = checkpoints_are_amounts
+        self._ledger = Ledger(self.n_streams, n_settings, self.d, budget, () if amounts else checkpoints, unbilled)
+        self._counts = RevealCounts(self.n_streams, n_settings, self.d, checkpoints, amounts) if itemised else None
         # The ledger comes first: it refuses what the others must not record.
         self._bills: list[Book] = [book for book in (self._ledger, self._counts, expenses) if book]
         self._logs = [log] if log else []

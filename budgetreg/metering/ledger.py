@@ -54,14 +54,14 @@ class RevealCounts:
         F, G and the number of attributes.
     checkpoints : sequence of int
         Numbers of examples, increasing.
-    noted : bool
+    checkpoints_are_amounts : bool
         Whether the checkpoints are amounts, each of which is noted by `note` when it is spent.
     """
 
     def __init__(
-        self, n_streams: int, n_settings: int, d: int, checkpoints: Sequence[int], noted: bool = False
+        self, n_streams: int, n_settings: int, d: int, checkpoints: Sequence[int], checkpoints_are_amounts: bool = False
     ) -> None:
-        self._ends, self._noted = np.asarray(checkpoints, dtype=np.intp), noted
+        self._ends, self._amounts = np.asarray(checkpoints, dtype=np.intp), checkpoints_are_amounts
         self._shape = (len(self._ends) + 1, n_streams, n_settings, d)
         self._shared = np.zeros((len(self._ends) + 1, n_streams, d), dtype=np.int64)
         # Needed only by learners whose settings draw for themselves.
@@ -70,7 +70,9 @@ class RevealCounts:
     def open(self, start: int, rows: np.ndarray) -> None:
         """Begin a block."""
         numbers = start + np.arange(rows.shape[1])
-        self._part = np.zeros(rows.shape[1], np.intp) if self._noted else np.searchsorted(self._ends, numbers, "right")
+        self._part = (
+            np.zeros(rows.shape[1], np.intp) if self._amounts else np.searchsorted(self._ends, numbers, "right")
+        )
 
     def note(self) -> None:
         """Count from here on for the next checkpoint."""

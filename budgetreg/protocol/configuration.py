@@ -16,6 +16,8 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from omegaconf.resolvers import oc
 
+from budgetreg.algorithms.learner import IGNORABLE, Learner, Observation
+from budgetreg.algorithms.registry import algo_options, composed, cores, members, parameters
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import (
@@ -33,15 +35,12 @@ from budgetreg.config.options import (
     resolve_nulls,
 )
 from budgetreg.config.sections import AUTO, BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
-from budgetreg.data import DatasetConfig, DatasetKind, kinds
 from budgetreg.data.attributes import EQUAL, with_ranges
-from budgetreg.data.kind import ALL
+from budgetreg.data.kind import ALL, DatasetKind
+from budgetreg.data.registry import DatasetConfig, kinds
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files.integrity import record_digest
 from budgetreg.files.paths import at_home
-from budgetreg.learners import algo_options, composed, cores, members, parameters
-from budgetreg.learners.bases import IGNORABLE
-from budgetreg.learners.declaration import Learner, Observation
 
 _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""

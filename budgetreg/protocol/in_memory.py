@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from budgetreg.algorithms.registry import read, section
 from budgetreg.config.composition import Composer
-from budgetreg.data import Dataset
 from budgetreg.data.attributes import unit
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import Values
-from budgetreg.learners import read, section
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
 from budgetreg.protocol.outcome import Kept, unpacked
@@ -99,7 +99,7 @@ def learn_table(
 def all_present(algo: str, d: int) -> dict[str, Any]:
     """Return the choices with which a learner sees all values of a table with d attributes, and draws none."""
     learner = read(section(algo))
-    options = learner.everything if learner else {}
+    options = learner.options_without_draws if learner else {}
     return {"k": d, **({"pilot": 0} if options else {}), **{f"algo.{name}": value for name, value in options.items()}}
 
 

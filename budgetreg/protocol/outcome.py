@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds

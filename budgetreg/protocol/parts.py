@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.data import Dataset
+from budgetreg.data.dataset import Dataset
 from budgetreg.errors import DataError
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.tuning import folds

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.learners import contract
-from budgetreg.learners.signature import Settings, SideInformation
+from budgetreg.algorithms import contract
+from budgetreg.algorithms.learner import Settings, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog
 from budgetreg.metering.centring import Origin
@@ -162,7 +162,7 @@ def _advance_batch(
         itemised=plan.prices is not None,
         log=log,
         expenses=expenses,
-        noted=config.chooses_k,
+        checkpoints_are_amounts=config.chooses_k,
         free=plan.free,
         groups=plan.groups,
     )
@@ -170,9 +170,9 @@ def _advance_batch(
     moments = np.stack(known) if known else None
     prices = np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None
     scaled = config.dataset.scaled_by_revealed and config.algo.scales_itself
-    raw = config.dataset.center != "full"
+    zero_is_meaningful = config.dataset.center != "full"
     given = SideInformation(
-        plan.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices, raw, plan.purse
+        plan.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices, zero_is_meaningful, plan.purse
     )
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]

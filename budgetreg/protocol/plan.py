@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data import Dataset, load, located, prices_of
+from budgetreg.algorithms.learner import Batching, Learner, Missing, Observation
+from budgetreg.algorithms.registry import members
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats.chunks import shown
 from budgetreg.data.groups import uncharged
+from budgetreg.data.registry import load, located, prices_of
 from budgetreg.errors import ConfigError, DataError, too_large
-from budgetreg.learners import members
-from budgetreg.learners.declaration import Batching, Learner, Missing, Observation
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.parts import refuse_incomplete
 from budgetreg.protocol.remarks import remarks

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.data import Dataset
+from budgetreg.algorithms.learner import Missing
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats.chunks import shown
-from budgetreg.learners.declaration import Missing
 from budgetreg.protocol.spending import Spending
 
 _MOST = 8

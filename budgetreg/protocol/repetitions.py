@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.metering.cells import Cells
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table, stack

@@ -13,17 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.data import Prices
+from budgetreg.algorithms.learner import BudgetSplit, Missing, Observation
 from budgetreg.data.groups import Groups, uncharged
+from budgetreg.data.registry import Prices
 from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Missing, Observation
-from budgetreg.learners.signature import BudgetSplit
 from budgetreg.protocol.configuration import Config
 from budgetreg.revealed.collection import MIX
+from budgetreg.revealed.designs import working_probabilities
+from budgetreg.revealed.importance_weights import per_money
 from budgetreg.revealed.purchases import Purse
-from budgetreg.sampling.designs import working_probabilities
-from budgetreg.sampling.importance_weights import per_money
 
 PILOT_SHARE, LARGER_SHARE, ENOUGH_ROWS = 0.05, 0.1, 20
 """Share of all spending that an automatic pilot takes; the share up to which it takes more, and for how many rows."""

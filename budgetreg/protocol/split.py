@@ -5,8 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from budgetreg.data import Dataset, load
-from budgetreg.learners.declaration import Missing
+from budgetreg.algorithms.learner import Missing
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.registry import load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.parts import parts_of
 from budgetreg.protocol.plan import Plan

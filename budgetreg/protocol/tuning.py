@@ -7,9 +7,9 @@ from itertools import product
 
 import numpy as np
 
+from budgetreg.algorithms.learner import Learner, RunContext
 from budgetreg.config.sections import RADIUS
-from budgetreg.data import Dataset
-from budgetreg.learners.declaration import Learner, RunContext
+from budgetreg.data.dataset import Dataset
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.side_information import second_moments, table_of
 from budgetreg.protocol.spending import Spending

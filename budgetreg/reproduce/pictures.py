@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError
 from budgetreg.figures.canvas import own_settings, write_figure, write_finding
 from budgetreg.figures.captions import flowing
@@ -23,8 +23,7 @@ from budgetreg.reproduce.merged import CellResults, manifest_of
 from budgetreg.reproduce.recipes import Recipe
 from budgetreg.results.manifest import read_merged_manifest, write_manifest
 from budgetreg.results.provenance import identity_of, provenance
-from budgetreg.sampling.draws import subset
-from budgetreg.streams import generator
+from budgetreg.streams import generator, subset
 
 IMAGES = 6
 _UNSEEN = "#93A4BD"  # a bluish grey, which differs from every pixel

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from budgetreg import learners
+from budgetreg.algorithms import registry
 from budgetreg.data.attributes import EQUAL, read_prices
 from budgetreg.data.formats.chunks import damage_reported, shown
 from budgetreg.data.groups import Groups
@@ -57,7 +57,7 @@ def table_of(series: Iterable[Series]) -> bytes:
 
 def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Series:
     dataset = series.config.get("dataset", {})
-    learner = learners.read(series.config.get("algo", {}))
+    learner = registry.read(series.config.get("algo", {}))
     # Equal prices change no draw.
     if dataset.get("costs") not in (None, EQUAL) and (learner is None or learner.cost_aware):
         raise ConfigError(

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from budgetreg.learners.declaration import Learner
+from budgetreg.algorithms.learner import Learner
 from budgetreg.results.schema import CELL, CURVES, RUNS
 
 PROMISED = 1e-9

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetreg import learners
+from budgetreg.algorithms import registry
+from budgetreg.algorithms.learner import Observation
 from budgetreg.data.attributes import EQUAL, UNIT
 from budgetreg.data.kind import ALL
 from budgetreg.errors import DataError
-from budgetreg.learners.declaration import Observation
 from budgetreg.results.manifest import RecordedCell, cells_of
 from budgetreg.results.naming import variants
 from budgetreg.results.reading import CELL_COLUMNS, find_folders, read
@@ -96,7 +96,7 @@ class Series:
     @property
     def of_full_rows(self) -> bool:
         """Whether the learner sees all attributes rather than k; False for a learner that is not known."""
-        learner = learners.read(self.config.get("algo", {}))
+        learner = registry.read(self.config.get("algo", {}))
         return learner is not None and learner.observation is Observation.ALL
 
     @property

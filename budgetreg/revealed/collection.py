@@ -10,9 +10,9 @@ import numpy as np
 from budgetreg.data.groups import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import JointMoments
-from budgetreg.sampling.designs import Draw, fixed_size, replaced, working_probabilities
-from budgetreg.sampling.draws import BLOCK, subset
-from budgetreg.sampling.importance_weights import per_money, regression_weights
+from budgetreg.revealed.designs import Draw, fixed_size, replaced, working_probabilities
+from budgetreg.revealed.importance_weights import per_money, regression_weights
+from budgetreg.streams import BLOCK, subset
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -180,7 +180,7 @@ class AttributeDraws:
         """Draw, from the next example on, with probabilities that are about proportional to weights.
 
         The weight of a group is the sum of those of its attributes, and it is known if all of them are. See
-        `budgetreg.sampling.designs.fixed_size`.
+        `budgetreg.revealed.designs.fixed_size`.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class AttributeDraws:
         known : ndarray of bool, shape (m,), optional
             Which of them are not drawn, if k others are left; none by default.
         prices : ndarray of float, shape (d,), optional
-            Prices by which weights are corrected, see `budgetreg.sampling.importance_weights.per_money`.
+            Prices by which weights are corrected, see `budgetreg.revealed.importance_weights.per_money`.
         """
         if self._groups is not None:
             unit = np.searchsorted(self.priced, self._groups.head_of[self.members])
@@ -214,7 +214,7 @@ class AttributeDraws:
             Their number T.
         available : ndarray of bool, shape (T, d), optional
             Which values exist; all by default. Where the value of a drawn attribute is missing, another attribute is
-            drawn instead, as long as there is one: see `budgetreg.sampling.designs.replaced`.
+            drawn instead, as long as there is one: see `budgetreg.revealed.designs.replaced`.
         """
         while len(self._block) < examples:
             self._block = np.append(self._block, self._draw(self._rng).attributes, axis=0)
@@ -274,7 +274,7 @@ class Collected:
         known: np.ndarray,
         joint: Callable[[int], JointMoments] | None = None,
     ) -> None:
-        """Change the draw probabilities, see `budgetreg.sampling.importance_weights.regression_weights`.
+        """Change the draw probabilities, see `budgetreg.revealed.importance_weights.regression_weights`.
 
         Parameters
         ----------
@@ -368,3 +368,59 @@ def drawn(accessor: Accessor, draws: Sequence[AttributeDraws], examples: int) ->
     everything = np.broadcast_to(np.arange(accessor.d), (len(draws), examples, accessor.d))
     available = accessor.available(everything)
     return np.stack([stream.take(examples, there) for stream, there in zip(draws, available, strict=True)])
+
+
+def collect_everything(accessor: Accessor, checkpoints: Sequence[int]) -> Iterator[Collected]:
+    """Reveal all values that are present, and store examples with about equally many of them together.
+
+    So memory and time are in proportion to the values that are present, not to the table.
+
+    Parameters
+    ----------
+    accessor : Accessor
+        F streams of examples, and their pilots.
+    checkpoints : sequence of int
+        Increasing.
+    """
+    d = accessor.d
+    X, y = accessor.pilot()
+    pilot = X.shape[1]
+    by_width: dict[int, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+    for start, stop in pairwise(sorted({*range(0, checkpoints[-1], BLOCK), *checkpoints})):
+        for part in _present(accessor, start, stop):
+            by_width.setdefault(part[0].shape[2], []).append(part)
+        if stop not in checkpoints:
+            continue
+        entries = Entries(d + 1)
+        if pilot:
+            entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
+        for width in sorted(by_width):
+            for part in by_width[width]:
+                entries.add(*part)
+        yield Collected(stop, True, False, entries, (*([pilot] if pilot else []), pilot + stop), [])
+
+
+def _present(accessor: Accessor, start: int, stop: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield attributes, d + 1 for padding, with values and targets of examples whose rows are equally wide."""
+    accessor.open(start, stop)
+    d, shape = accessor.d, (accessor.n_streams, stop - start, accessor.d)
+    there = accessor.available(np.broadcast_to(np.arange(d), shape))
+    counts = there.sum(axis=2)
+    attributes = np.argsort(~there, axis=2, kind="stable")[:, :, : max(1, counts.max())]
+    present = np.take_along_axis(there, attributes, axis=2)
+    values = accessor.reveal_block(attributes, None if present.all() else present)
+    attributes = np.where(present, attributes, d + 1)
+    # Each stream in the order of its numbers of values, so that all streams have rows of about the same width.
+    order = np.argsort(counts, axis=1, kind="stable")
+    stream = np.arange(len(order))[:, None]
+    attributes, values, y = (array[stream, order] for array in (attributes, values, accessor.targets()))
+    widest = np.maximum(counts[stream, order].max(axis=0), 1)
+    widths = np.minimum(1 << np.ceil(np.log2(widest)).astype(int), d)
+    for width in np.unique(widths):
+        some = np.flatnonzero(widths == width)
+        padding = ((0, 0), (0, 0), (0, max(0, width - attributes.shape[2])))
+        yield (
+            np.pad(attributes[:, some, :width], padding, constant_values=d + 1),
+            np.pad(values[:, some, :width], padding),
+            y[:, some],
+        )

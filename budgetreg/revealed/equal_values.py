@@ -82,7 +82,7 @@ def equal_values(blocks: Sequence[Block], columns: int, *, raw: bool) -> EqualVa
     columns : int
         Number of columns, the last of which is the target.
     raw : bool
-        See `budgetreg.learners.signature.SideInformation`. If not, equal values of attributes do not count.
+        See `budgetreg.algorithms.learner.SideInformation`. If not, equal values of attributes do not count.
     """
     F = len(blocks[0].values)
     shape, stream = (F, columns + 1), np.arange(F)[:, None, None]  # one more column for missing values

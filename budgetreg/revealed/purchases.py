@@ -1,4 +1,4 @@
-"""The cells that a learner buys within a total: as many of each example as are worth most (`budgetreg.sampling.cells`).
+"""The cells that a learner buys within a total: as many of each example as are worth most (`budgetreg.revealed.cells`).
 
 All examples are open from the start. Cells are bought in rounds: the first buys two values of each attribute on
 average, and each of the others doubles what is spent. The choice is planned again after each round.
@@ -11,10 +11,10 @@ import numpy as np
 
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import JointMoments
+from budgetreg.revealed.cells import Offer, choose
 from budgetreg.revealed.collection import Collected, Entries
-from budgetreg.sampling.cells import Offer, choose
-from budgetreg.sampling.importance_weights import regression_weights
-from budgetreg.sampling.information import Beliefs
+from budgetreg.revealed.importance_weights import regression_weights
+from budgetreg.revealed.information import Beliefs
 
 _VALUES = 2
 """Values of each attribute, on average, that the first round buys."""

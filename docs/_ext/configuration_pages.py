@@ -1,14 +1,22 @@
 """The reference of the configuration: keys with their defaults from ``conf/``, and what the code allows of each."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import getsource
 from itertools import takewhile
+from typing import Any
 
+from budgetreg.algorithms.cesa_bianchi_2010 import aer, baseline
+from budgetreg.algorithms.gonen_2016.mbeg import mbeg
+from budgetreg.algorithms.gonen_2016.popca import popca
+from budgetreg.algorithms.hazan_koren_2012.aesvr import aesvr
+from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
+from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr, ddaerr
+from budgetreg.algorithms.registry import GROUPS, algo_options, cores, members, parameters, section
 from budgetreg.config import catalogue
 from budgetreg.config.options import ANYTHING, Options
 from budgetreg.config.sections import BACKEND, RECIPE, TOP, TUNINGS, tuning_options
-from budgetreg.data import kinds
-from budgetreg.learners import GROUPS, algo_options, cores, members, parameters, section
+from budgetreg.data.registry import kinds
 from markup import code, escaped, table
 
 _LINE = re.compile(r"^( *)([\w/]+):(?: +(?!#)(?P<value>.*?))?(?: +# (?P<comment>.*))?$")
@@ -20,6 +28,12 @@ _KINDS_OF_LEARNERS = {
     "all_full": ("Regression on full rows", "These learners see, and pay for, all attributes of each example."),
     "all_subspaces": ("Subspaces", "These learners find the subspace that is closest to the examples."),
 }
+
+_LISTINGS: Mapping[str, Callable[..., Any]] = {
+    listing.__name__: listing for listing in (aer, baseline, aerr, aelr, aesvr, ddaerr, ddaelr, popca, mbeg)
+}
+"""The algorithms as their papers print them, by learner."""
+_LISTED = "As its paper prints it, for one setting and one example at a time:"
 
 
 def configuration(_: str) -> str:
@@ -62,9 +76,10 @@ def learners(_: str) -> str:
     for group, (title, about) in _KINDS_OF_LEARNERS.items():
         names = members(GROUPS[group])
         parts += [f"## {title}", about, _overview("algo", names)]
-        parts += [
-            part for name in names for part in _option("algo", name, algo_options(cores()[section(name)["core"]]))
-        ]
+        for name in names:
+            parts += _option("algo", name, algo_options(cores()[section(name)["core"]]))
+            if name in _LISTINGS:
+                parts += [_LISTED, f"```python\n{getsource(_LISTINGS[name]).strip()}\n```"]
     return "\n\n".join(parts)
 
 

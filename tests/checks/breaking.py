@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from budgetreg import checks
+from budgetreg.testing import checks
 
 
 def failure(name, check, broken=None):

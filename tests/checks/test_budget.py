@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.learners.declaration import Cost
-from budgetreg.learners.second_moment import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.learner import Cost
+from budgetreg.algorithms.regressors import ScaledRegressors
 from budgetreg.metering.accessor import Accessor
-from budgetreg.updates.scaled_regressors import ScaledRegressors
+from budgetreg.testing import checks
 from tests.checks.breaking import failure
 
 
@@ -68,7 +68,7 @@ def test_the_budget_check_notices_draws_left_out_at_zero():
 
 
 def test_the_budget_check_notices_charges_at_zero_without_draws(monkeypatch):
-    monkeypatch.setattr(ScaledRegressors, "alive", property(lambda self: np.ones_like(self._c, dtype=bool)))
+    monkeypatch.setattr(ScaledRegressors, "nonzero", property(lambda self: np.ones_like(self._c, dtype=bool)))
     assert failure("aerr", "budget") == "the first example costs 6 attributes on average; it should be 5"
 
 

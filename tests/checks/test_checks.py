@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from budgetreg import checks
+from budgetreg.algorithms import cesa_bianchi_2010
+from budgetreg.algorithms.full_rows import ExactGradientLearner
+from budgetreg.algorithms.gonen_2016 import mbeg
+from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
+from budgetreg.algorithms.hazan_koren_2012 import aesvr
+from budgetreg.algorithms.hazan_koren_2012.gradients import SplitBudgetLearner
+from budgetreg.algorithms.learner import BudgetSplit
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
-from budgetreg.enumeration.expectations import Oracle
-from budgetreg.enumeration.scripted_rng import Scripted, in_turn, outcomes, rows_of
-from budgetreg.learners.bases import SplitBudgetLearner
-from budgetreg.learners.exact import ExactGradientLearner
-from budgetreg.learners.mbeg import MatrixGradientLearner
-from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.pairs import core as pairs
-from budgetreg.learners.signature import BudgetSplit
 from budgetreg.metering.centring import Origin
-from budgetreg.sampling import designs
-from budgetreg.sampling.draws import BLOCK
-from budgetreg.updates import gen_est
+from budgetreg.revealed import designs
+from budgetreg.streams import BLOCK
+from budgetreg.testing import checks
+from budgetreg.testing.expectations import Oracle
+from budgetreg.testing.scripted_rng import Scripted, in_turn, outcomes, rows_of
 from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
@@ -82,15 +82,15 @@ def test_repeated_draws_fail_the_second_moments_alone():
 
 
 def test_wrong_weights_of_the_series_fail(monkeypatch):
-    monkeypatch.setattr(gen_est, "WEIGHTS", gen_est.WEIGHTS * np.where(np.arange(len(gen_est.WEIGHTS)) == 1, 1.001, 1))
+    monkeypatch.setattr(aesvr, "WEIGHTS", aesvr.WEIGHTS * np.where(np.arange(len(aesvr.WEIGHTS)) == 1, 1.001, 1))
     assert "slope" in failure("aesvr", "unbiased")
 
 
 def test_pairs_with_replacement_and_pairs_on_the_diagonal_fail(monkeypatch):
-    monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, n, size=(BLOCK, size)))
+    monkeypatch.setattr(cesa_bianchi_2010, "subset", lambda rng, n, size: rng.integers(0, n, size=(BLOCK, size)))
     assert checks.run_check(checks.examined("naive"), "unbiased").passed
     assert "square" in failure("naive", "second moments")
-    monkeypatch.setattr(pairs, "subset", lambda rng, n, size: rng.integers(0, 4, size=(BLOCK, size)) * 5)
+    monkeypatch.setattr(cesa_bianchi_2010, "subset", lambda rng, n, size: rng.integers(0, 4, size=(BLOCK, size)) * 5)
     assert "A" in failure("baseline", "unbiased")
     assert "A" in failure("baseline", "full at k=d")
 

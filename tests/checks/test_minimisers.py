@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.enumeration.certificates import largest, least, one_norm, two_norm
-from budgetreg.learners.pairs import core as pairs
-from budgetreg.solvers import eigenspaces
+from budgetreg import eigenspaces
+from budgetreg.algorithms import cesa_bianchi_2010
+from budgetreg.testing import checks
+from budgetreg.testing.certificates import largest, least, one_norm, two_norm
 from tests.checks.breaking import failure, with_outputs, with_settings
 
 
@@ -37,10 +37,12 @@ def test_a_minimiser_of_fewer_examples_fails():
 
 
 def test_the_printed_program_and_one_that_is_not_convex_fail(monkeypatch):
-    minimisers = pairs.minimisers
-    monkeypatch.setattr(pairs, "minimisers", lambda A, v, radii: minimisers(A, -v, radii))
+    minimisers = cesa_bianchi_2010.minimisers
+    monkeypatch.setattr(cesa_bianchi_2010, "minimisers", lambda A, v, radii: minimisers(A, -v, radii))
     assert "above its minimum" in failure("baseline", "minimiser")
-    monkeypatch.setattr(pairs, "minimisers", lambda A, v, radii: minimisers(A + 0.01 * np.eye(len(v)), v, radii))
+    monkeypatch.setattr(
+        cesa_bianchi_2010, "minimisers", lambda A, v, radii: minimisers(A + 0.01 * np.eye(len(v)), v, radii)
+    )
     assert "above its minimum" in failure("baseline", "minimiser")
 
 

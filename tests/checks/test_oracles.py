@@ -3,18 +3,16 @@
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.enumeration.expectations import Oracle
-from budgetreg.learners import exact, partial, two_phase
-from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.sampling import designs, importance_weights
-from budgetreg.sampling.designs import conditional_poisson
-from budgetreg.sampling.draws import Proportional
-from budgetreg.updates import gen_est
-from budgetreg.updates.control_variates import ControlVariate
-from budgetreg.updates.eg import EG
-from budgetreg.updates.ogd import OGD
+from budgetreg.algorithms import full_rows, kukliansky_shamir_2015
+from budgetreg.algorithms.control_variates import ControlVariate
+from budgetreg.algorithms.engine import Proportional, data_point_weights
+from budgetreg.algorithms.gonen_2016 import mbeg
+from budgetreg.algorithms.hazan_koren_2012 import aesvr, gradients
+from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD, GradientLearner
+from budgetreg.revealed import designs
+from budgetreg.revealed.designs import conditional_poisson
+from budgetreg.testing import checks
+from budgetreg.testing.expectations import Oracle
 from tests.checks.breaking import changed, with_given, with_options, with_settings
 from tests.tiers import slow_but
 
@@ -30,13 +28,14 @@ def fails(subject, check, reason):
 
 @pytest.mark.parametrize("name", ["aerr", "aelr"])
 def test_other_draws_for_the_data_point_fail(name, monkeypatch):
-    monkeypatch.setattr(partial, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
+    monkeypatch.setattr(gradients, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
     fails(changed(name), "second moments", "square")
 
 
 @pytest.mark.parametrize(("name", "weights"), [("ddaerr", np.asarray), ("ddaelr", np.sqrt)])
 def test_moments_that_guide_by_the_other_rule_fail(name, weights, monkeypatch):
-    monkeypatch.setattr(importance_weights, "data_point", lambda update, moments, prices: weights(moments))
+    for module in (gradients, kukliansky_shamir_2015):
+        monkeypatch.setattr(module, "data_point_weights", lambda update, moments, prices: weights(moments))
     for learner in (name, f"{name}_two_phase"):
         fails(changed(learner, prices="ignored"), "second moments", "square")
 
@@ -50,10 +49,7 @@ def test_ignored_prices_fail(name):
 
 
 def test_prices_that_guide_draws_they_should_not_guide_fail(monkeypatch):
-    data_point = importance_weights.data_point
-    monkeypatch.setattr(
-        importance_weights, "data_point", lambda update, moments, prices: data_point(update, moments, prices) / prices
-    )
+    monkeypatch.setattr(gradients, "data_point_weights", lambda *words: data_point_weights(*words) / words[-1])
     fails(changed("ddaelr"), "second moments", "square")
 
 
@@ -61,7 +57,7 @@ def test_other_draws_for_the_inner_product_fail(monkeypatch):
     def by_size(F, d, *rest):
         return OGD(F, d, *rest, root_moments=np.ones((F, d)))
 
-    monkeypatch.setattr(partial, "UPDATES", {"ogd": by_size})
+    monkeypatch.setattr(gradients, "STATES", {"ogd": by_size})
     fails(changed("aerr"), "second moments", "square")
 
 
@@ -72,13 +68,13 @@ def test_other_draws_for_genest_fail(monkeypatch):
         drawn = np.take_along_axis(w, attributes, axis=2)
         return attributes, np.where(drawn != 0, np.sign(drawn) * sizes[:, :, -1:], 0)
 
-    monkeypatch.setattr(gen_est, "_draw", by_size)
+    monkeypatch.setattr(aesvr, "_draw", by_size)
     fails(changed("aesvr"), "second moments", "square")
 
 
 @pytest.mark.parametrize("name", ["ddaerr_two_phase", "ddaelr_two_phase"])
 def test_an_unguided_second_phase_fails(name, monkeypatch):
-    monkeypatch.setattr(two_phase, "mixed", lambda weights, mix: np.ones_like(weights))
+    monkeypatch.setattr(kukliansky_shamir_2015, "mixed", lambda weights, mix: np.ones_like(weights))
     fails(changed(name), "second moments", "square")
 
 
@@ -129,16 +125,16 @@ def test_a_step_that_is_not_clipped_fails(monkeypatch):
     class Later(EG):
         """Takes half a step twice: it clips at 2/eta."""
 
-        def step(self, coordinates, residual):
-            super().step(coordinates, residual / 2)
-            super().step(coordinates, residual / 2)
+        def step(self, taken, residual):
+            super().step(taken, residual / 2)
+            super().step(taken, residual / 2)
 
-    monkeypatch.setattr(partial, "UPDATES", {"eg": Later})
+    monkeypatch.setattr(gradients, "STATES", {"eg": Later})
     fails(changed("aelr"), "boundary", "clipped or projected")
 
 
 def test_exact_steps_that_are_not_projected_fail(monkeypatch):
-    monkeypatch.setattr(exact, "project_l2", lambda v, radius: v)
+    monkeypatch.setattr(full_rows, "aerr_update", lambda w, phi, x, B, eta: w - (eta * phi)[:, None] * x)
     fails(changed("online_ridge"), "boundary", "clipped or projected")
 
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.checks.subject import variants
+from budgetreg.algorithms.registry import cores
+from budgetreg.algorithms.vectors import Averager
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.config.options import options_of
-from budgetreg.learners import cores
-from budgetreg.updates.averaging import Averager
-from budgetreg.updates.reference_updates import iterates
+from budgetreg.testing import checks
+from budgetreg.testing.reference_updates import iterates
+from budgetreg.testing.subject import variants
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))

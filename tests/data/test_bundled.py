@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
-from budgetreg.data import kinds, load
 from budgetreg.data.dataset import Dataset
+from budgetreg.data.registry import kinds, load
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.plan import make_plan
 from tests.plans import configured

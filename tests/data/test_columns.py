@@ -11,9 +11,9 @@ from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.api import run
 from budgetreg.cli.app import main
-from budgetreg.data import Dataset, kinds, load, prices_of
-from budgetreg.data.dataset import positions
+from budgetreg.data.dataset import Dataset, positions
 from budgetreg.data.formats import chunks
+from budgetreg.data.registry import kinds, load, prices_of
 from budgetreg.data.values import as_values
 from budgetreg.errors import DataError
 from budgetreg.notices import each_once

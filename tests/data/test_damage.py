@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from budgetreg.data import Dataset, cache, mnist, power_law
+from budgetreg.data import cache, mnist, power_law
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats import chunks
 from budgetreg.data.tabular import parse_file
 from budgetreg.errors import DataError

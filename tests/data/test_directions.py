@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from budgetreg.data import load
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.directions import BiasedCoins, Hadamard, Spike, TwoLines
+from budgetreg.data.registry import load
+from budgetreg.eigenspaces import leading
 from budgetreg.errors import ConfigError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.solvers.eigenspaces import leading
 from budgetreg.tasks import compare_with_best, second_moment
 
 OPTIONS = {

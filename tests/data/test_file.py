@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from budgetreg.data import Dataset, load
+from budgetreg.data.dataset import Dataset
+from budgetreg.data.registry import load
 from budgetreg.data.tabular import parse_file
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.configuration import DatasetConfig

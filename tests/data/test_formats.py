@@ -19,9 +19,10 @@ from hypothesis.extra import numpy as hnp
 from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.data import Dataset, load
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats import chunks
 from budgetreg.data.formats.chunks import NO_TARGET
+from budgetreg.data.registry import load
 from budgetreg.data.tabular import File, parse_file
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table

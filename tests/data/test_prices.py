@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.data import Prices, prices_of
 from budgetreg.data.attributes import read_prices
 from budgetreg.data.dataset import Dataset
+from budgetreg.data.registry import Prices, prices_of
 from budgetreg.errors import ConfigError, DataError
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv

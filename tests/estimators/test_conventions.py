@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import budgetreg
+from budgetreg.algorithms.factors import posterior
 from budgetreg.config.catalogue import options
 from budgetreg.estimators import AELR, AEML, ESTIMATORS, POPCA, FixedSubset, Ridge, RidgeCV
-from budgetreg.learners.factors import posterior
 from tests.estimators.tables import small, table
 
 HOLES = "it learns from rows with holes, but does not model the attributes: rows to predict or project are complete"

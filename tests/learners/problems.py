@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries
+from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries
 from budgetreg.revealed.collection import Entries
 
 

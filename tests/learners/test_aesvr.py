@@ -1,16 +1,18 @@
 """AESVR: GenEst by exact enumeration, the learner against the paper's listing, and its errors."""
 
-from itertools import product
+from itertools import islice, product
 from math import ceil, erf, log2, pi, sqrt
 
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
+from budgetreg.algorithms.hazan_koren_2012 import aesvr
+from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, PlugIn, SupportVectorLearner
+from budgetreg.algorithms.learner import BudgetSplit, SideInformation
+from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.noisy_linear import Sphere
-from budgetreg.learners.signature import BudgetSplit, SideInformation
-from budgetreg.learners.svr import SupportVectorLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
@@ -18,9 +20,6 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from budgetreg.tasks import mean_loss
-from budgetreg.updates import gen_est
-from budgetreg.updates.gen_est import GenEst, PlugIn
-from tests.listings import data_point, invert
 
 DELTA = 0.2
 
@@ -46,31 +45,29 @@ def test_smoothed_loss_is_close_and_has_its_slope(eps):
     gap = smooth - np.maximum(np.abs(u) - DELTA, 0)
     assert (gap > -1e-12).all() and gap.max() <= eps
     numeric = (smoothed_loss(u + 1e-6, eps) - smoothed_loss(u - 1e-6, eps)) / 2e-6
-    np.testing.assert_allclose(gen_est.smoothed_slope(u, DELTA, eps), numeric, atol=1e-8)
-    np.testing.assert_allclose(gen_est.smoothed_slope(u, DELTA, eps), [slope(each, eps) for each in u], atol=1e-14)
+    np.testing.assert_allclose(aesvr.smoothed_slope(u, DELTA, eps), numeric, atol=1e-8)
+    np.testing.assert_allclose(aesvr.smoothed_slope(u, DELTA, eps), [slope(each, eps) for each in u], atol=1e-14)
 
 
 def test_series_is_the_error_function():
     for theta in (-2.0, -0.4, 0.0, 1.3):
-        powers = theta ** np.arange(gen_est.ORDERS)
-        assert gen_est.COEFFICIENTS @ powers == pytest.approx(erf(theta), abs=1e-12)
+        powers = theta ** np.arange(aesvr.ORDERS)
+        assert aesvr.COEFFICIENTS @ powers == pytest.approx(erf(theta), abs=1e-12)
         # Order n has the probability 2^-(n+1).
-        assert (gen_est.WEIGHTS * 0.5 ** np.arange(1, gen_est.ORDERS + 1)) @ powers == pytest.approx(
-            erf(theta), abs=1e-12
-        )
+        assert (aesvr.WEIGHTS * 0.5 ** np.arange(1, aesvr.ORDERS + 1)) @ powers == pytest.approx(erf(theta), abs=1e-12)
 
 
 def test_numbers_of_averaged_draws_and_their_expectation():
     # The number is ceil(16 B^2 / eps^2), and rounding does not raise it to the next integer.
     B = np.array([1.0, 1.0, 0.1, 1.2, 0.3])
     eps = (2, 0.5, 1, 0.4, 0.3)
-    assert [int(gen_est.averaged_draws(b, e)) for b, e in zip(B, eps, strict=True)] == [4, 64, 1, 144, 16]
+    assert [int(aesvr.averaged_draws(b, e)) for b, e in zip(B, eps, strict=True)] == [4, 64, 1, 144, 16]
     for N in (1, 4, 5, 64, 1000):
         literal = sum(n / 2 ** (n + 1) * (1 if n <= 2 * log2(N) else N) for n in range(1, 200, 2))
-        assert gen_est.expected_draws(N) == pytest.approx(2 * literal)
-    worst = max(gen_est.expected_draws(N) for N in range(1, 2000))
+        assert aesvr.expected_draws(N) == pytest.approx(2 * literal)
+    worst = max(aesvr.expected_draws(N) for N in range(1, 2000))
     assert worst == pytest.approx(2.0556, abs=1e-4)
-    assert worst < gen_est.INNER_PRODUCT_DRAWS
+    assert worst < aesvr.INNER_PRODUCT_DRAWS
 
 
 class Scripted:
@@ -140,19 +137,18 @@ def test_second_moment_is_the_sum_over_orders(B, eps):
     for n in (1, 3):
         estimates, probabilities, _ = enumerated(n, 0, B, eps)
         total += 0.5 ** (n + 1) * probabilities @ np.square(2 * estimates)
-    N = int(gen_est.averaged_draws(np.array(B), eps))
-    assert gen_est.second_moment(theta, variance, N) == pytest.approx(total, rel=1e-4)
+    N = int(aesvr.averaged_draws(np.array(B), eps))
+    assert aesvr.second_moment(theta, variance, N) == pytest.approx(total, rel=1e-4)
 
 
 def test_second_moment_explodes_below_the_residuals():
     """Lemma 4.1's bound fails, because averaging reduces the variance but not the mean."""
     moments = [
-        gen_est.second_moment(1 / eps, 0.0, int(gen_est.averaged_draws(np.array(1.0), eps)))
-        for eps in (2, 1, 0.5, 0.25)
+        aesvr.second_moment(1 / eps, 0.0, int(aesvr.averaged_draws(np.array(1.0), eps))) for eps in (2, 1, 0.5, 0.25)
     ]
     assert moments[0] < 2 and moments[1] < 10
     assert moments[2] > 1e4 and moments[3] > 1e20
-    assert gen_est.second_moment(1e6, 0.0, 4) == np.inf
+    assert aesvr.second_moment(1e6, 0.0, 4) == np.inf
 
 
 # The learner
@@ -206,46 +202,31 @@ class Draws:
             yield rng.random()
 
 
-def listed(X, y, stream, B, eta, eps, residual):
-    """Run Hazan & Koren 2012, Algorithm 4 with Procedure 3, literally; even orders draw nothing.
-
-    Returns iterates (m, d), attributes paid (m,) and which values were seen.
-    """
-    order = np.random.default_rng(stream).permutation(len(X))
-    w, iterates, paid, seen = np.zeros(X.shape[1]), [], [], np.zeros(X.shape, dtype=bool)
-    N = ceil(round(4 * (2 * B / eps) ** 2, 9))
-
-    def estimate(row, x, uniforms):
-        """Return one draw's estimate of the inner product."""
-        j = invert(w**2, next(uniforms))
-        seen[row, j] = True
-        paid[-1] += 1
-        return w @ w * x[j] / w[j]
-
-    def procedure(row, x, y, n, uniforms):
-        if n % 2 == 0:
-            return 0.0
-        theta = [
-            np.mean([estimate(row, x, uniforms) for _ in range(1 if n <= 2 * log2(N) else N)]) - y for _ in range(n)
-        ]
-        return 2 ** (n + 1) * gen_est.COEFFICIENTS[n] * np.prod(theta)
-
-    for row, (drawn, rest) in zip(order, Draws(stream, X.shape[1], residual).examples(len(X)), strict=False):
-        x, target = X[row], y[row]
-        iterates.append(w)
-        paid.append(drawn.size)
-        seen[row, drawn] = True
-        if not w.any():
-            phi = slope(-target, eps)
-        elif residual == "plug_in":
-            phi = slope(np.mean([estimate(row, x, rest) for _ in range(3)]) - target, eps)
-        else:
-            (n_plus, u_plus), (n_minus, u_minus) = rest
-            phi = 0.5 * procedure(row, x / eps, (target + DELTA) / eps, n_plus, u_plus)
-            phi += 0.5 * procedure(row, x / eps, (target - DELTA) / eps, n_minus, u_minus)
-        v = w - eta * phi * data_point(x, drawn)
+def plug_in(X, y, draws, B, eta, eps):
+    """Yield the iterates along slopes at estimated residuals, and the attributes drawn for each example."""
+    w = np.zeros(X.shape[1])
+    for x, target, (drawn, uniforms) in zip(X, y, draws, strict=True):
+        j = invert(w**2, np.array(list(uniforms)))
+        yield w, np.concatenate([drawn, j])
+        product = (w @ w * x[j] / w[j]).mean() if j.size else 0.0
+        v = w - eta * slope(product - target, eps) * data_point(x, drawn)
         w = v * (B / max(np.sqrt(v @ v), B))
-    return np.array(iterates), np.array(paid), seen
+
+
+def listed(X, y, stream, B, eta, eps, residual):
+    """Return iterates (m, d), attributes paid (m,) and which values were seen, one example at a time."""
+    order = np.random.default_rng(stream).permutation(len(X))
+    draws = list(islice(Draws(stream, X.shape[1], residual).examples(len(X)), len(X)))
+    if residual == "plug_in":
+        steps = plug_in(X[order], y[order], draws, B, eta, eps)
+    else:
+        attributes, calls = zip(*draws, strict=True)
+        steps = aesvr.aesvr(X[order], y[order], np.array(attributes), calls, B, eta, DELTA, eps)
+    iterates, drawn = zip(*steps, strict=True)
+    seen = np.zeros(X.shape, dtype=bool)
+    for row, attributes in zip(order, drawn, strict=True):
+        seen[row, attributes] = True
+    return np.array(iterates), np.array([*map(len, drawn)]), seen
 
 
 @pytest.mark.parametrize(("residual", "eps"), [("gen_est", 2.0), ("gen_est", 0.9), ("plug_in", 0.3)])
@@ -332,7 +313,7 @@ def test_it_learns_on_the_sphere():
         losses[residual] = np.mean([mean_loss(table, test, w, 0.05)[0] for w in W])
         mean = accessor.bill().total / 1500
         if residual == "gen_est":
-            assert np.abs(mean - 4 - gen_est.expected_draws(4)).max() < 0.4
+            assert np.abs(mean - 4 - aesvr.expected_draws(4)).max() < 0.4
     zero = np.maximum(np.abs(data.y[test]) - 0.05, 0).mean()
     assert mean_loss(table, test, np.zeros((10, 1)), 0.05) == pytest.approx(zero)
     assert zero == pytest.approx(0.215, abs=0.01)

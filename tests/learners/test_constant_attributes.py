@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
+from budgetreg.algorithms.aemr import MomentRegression
+from budgetreg.algorithms.aemr.pairs import label_regression
+from budgetreg.algorithms.factors import FactorRegression
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.power_law import PowerLaw
-from budgetreg.learners.factors import FactorRegression
-from budgetreg.learners.moments import MomentRegression
-from budgetreg.learners.moments.pairs import label_regression
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Block, Entries
+from budgetreg.revealed.designs import fixed_size
 from budgetreg.revealed.equal_values import equal_values, variance
 from budgetreg.revealed.units import Rescaled
-from budgetreg.sampling.designs import fixed_size
-from budgetreg.sampling.draws import BLOCK
+from budgetreg.streams import BLOCK
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import line, shuffled
 from tests.tiers import slow_but
@@ -32,7 +32,7 @@ def fitted(name, X, y, k, pilot=0, centred=False, intercept=False, raw=True):
     order = shuffled(1, len(y))
     m = len(y) - pilot
     accessor = Accessor(Table(X, y), order[:, pilot:], 1, k, [m], pilot=order[:, :pilot], itemised=True)
-    given = SideInformation(k, centred=centred, intercept=intercept, raw=raw)
+    given = SideInformation(k, centred=centred, intercept=intercept, zero_is_meaningful=raw)
     ((_, output),) = LEARNERS[name]().fit(accessor, {}, [m], [np.random.default_rng(3)], given)
     W, b = output[:2] if isinstance(output, WithIntercept) else (output, np.zeros((1, 1)))
     return W[0, :, 0], b[0, 0], accessor.bill().reveals.until()[0, 0]

@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from budgetreg import checks, extend, learners
+from budgetreg import extend
+from budgetreg.algorithms import contract, registry
+from budgetreg.algorithms.comparison import sgd_impute
+from budgetreg.algorithms.learner import Learner, Parameter, RunContext, SideInformation, SubspaceLearner
+from budgetreg.algorithms.vectors import inner_products, sum_in_order
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue, extensions
-from budgetreg.enumeration.gradients import GradientOracle
 from budgetreg.errors import ContractError, UserError
-from budgetreg.learners import contract, sgd_impute
-from budgetreg.learners.bases import SubspaceLearner
-from budgetreg.learners.declaration import Learner, Parameter, RunContext
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.tasks import WithIntercept
-from budgetreg.updates.dense import inner_products, sum_in_order
+from budgetreg.testing import checks
+from budgetreg.testing.gradients import GradientOracle
 
 F, G, D = 2, 3, 4
 REGRESSORS = np.ones((F, D, G))
@@ -197,7 +197,7 @@ def test_options_of_a_class_that_is_no_dataclass_are_refused(monkeypatch: pytest
 
     monkeypatch.setattr(extensions, "declared", lambda *arguments: {"undecorated": Undecorated})
     with pytest.raises(ContractError, match=r"^Undecorated declares options: decorate it with @dataclass"):
-        learners.cores.__wrapped__()
+        registry.cores.__wrapped__()
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))

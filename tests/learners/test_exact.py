@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners import exact
-from budgetreg.learners.exact import ExactGradientLearner
-from budgetreg.learners.signature import SideInformation
-from budgetreg.updates.averaging import Averager
+from budgetreg.algorithms import full_rows
+from budgetreg.algorithms.full_rows import ExactGradientLearner
+from budgetreg.algorithms.learner import SideInformation
+from budgetreg.algorithms.vectors import Averager
 
 UPDATES = ("ogd", "eg")
 AVERAGES = ("all", "suffix", "last")
@@ -103,7 +103,7 @@ def test_streams_do_not_depend_on_other_streams(update, G, d):
 def test_block_size_changes_nothing(update, monkeypatch):
     X, y = streams(F=2, m=50, d=4)
     whole = fit(X, y, grid((2.0, 0.5)), (50,), update, "all")
-    monkeypatch.setattr(exact, "_BLOCK_VALUES", 28)
+    monkeypatch.setattr(full_rows, "_BLOCK_VALUES", 28)
     np.testing.assert_array_equal(fit(X, y, grid((2.0, 0.5)), (50,), update, "all")[50], whole[50])
 
 

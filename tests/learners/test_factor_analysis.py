@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.decomposition import FactorAnalysis
 
+from budgetreg.algorithms.factors import FactorAnalysis as Aefa
+from budgetreg.algorithms.factors import moment_estimate
+from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.data.directions import BiasedCoins, Hadamard, Spike
-from budgetreg.learners.factors import FactorAnalysis as Aefa
-from budgetreg.learners.factors import moment_estimate
-from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
-from budgetreg.learners.second_moment import SecondMomentLearner
-from budgetreg.solvers.eigenspaces import leading
+from budgetreg.eigenspaces import leading
 from tests.learners.problems import likelihood, shuffled
 from tests.learners.test_factors import AEFA, fitted, line
 

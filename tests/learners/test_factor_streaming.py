@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg import checks
+from budgetreg.algorithms.factors import StreamingFactorAnalysis, stepwise
+from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries
+from budgetreg.algorithms.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError
-from budgetreg.learners.factors import StreamingFactorAnalysis, stepwise
-from budgetreg.learners.factors.likelihood import FactorModel, Penalty, RevealedEntries
-from budgetreg.learners.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws
+from budgetreg.testing import checks
 from tests.learners.problems import likelihood
 
 

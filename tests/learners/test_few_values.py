@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis
 
-from budgetreg.learners.factors.posterior import Posterior
-from budgetreg.learners.moments.pairs import label_regression
+from budgetreg.algorithms.aemr.pairs import label_regression
+from budgetreg.algorithms.factors.posterior import Posterior
 from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.standardised import Moments, StandardisedEntries
 

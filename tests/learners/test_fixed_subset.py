@@ -5,13 +5,13 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import budgetreg
-from budgetreg.checks.subject import Recorder
+from budgetreg.algorithms.comparison.fixed_subset import FixedSubset
+from budgetreg.algorithms.comparison.forward_selection import forward_selection
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.groups import Groups
-from budgetreg.learners.fixed_subset import FixedSubset
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.solvers.forward_selection import forward_selection
+from budgetreg.testing.subject import Recorder
 from tests.learners.test_imputation import cross_validated
 
 

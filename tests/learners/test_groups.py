@@ -2,8 +2,8 @@
 
 import pytest
 
+from budgetreg.algorithms.registry import GROUPS, expanded
 from budgetreg.config import catalogue
-from budgetreg.learners import GROUPS, expanded
 
 
 def test_every_learner_belongs_to_one_group():

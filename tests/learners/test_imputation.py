@@ -7,15 +7,15 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from budgetreg import checks
-from budgetreg.checks.subject import Recorder
+from budgetreg.algorithms.comparison import imputation
+from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows, folds
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.cli.app import main
-from budgetreg.learners import imputation
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.solvers.cross_validated_ridge import RidgeRows, folds
 from budgetreg.tasks import WithIntercept
+from budgetreg.testing import checks
+from budgetreg.testing.subject import Recorder
 from tests.tiers import slow_but
 
 BOTH = {"centred": True, "intercept": True}

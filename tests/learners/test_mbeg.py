@@ -4,18 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.linalg import expm, logm
-from scipy.optimize import brentq
 
-from budgetreg.learners import mbeg as learner_module
-from budgetreg.learners.mbeg import MatrixGradientLearner
-from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.mbeg.core import ESTIMATES
-from budgetreg.learners.signature import SideInformation
+from budgetreg import streams
+from budgetreg.algorithms.gonen_2016 import mbeg
+from budgetreg.algorithms.gonen_2016.mbeg import ESTIMATES, MatrixGradientLearner, decompose
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling import draws
-from budgetreg.solvers.bregman import decompose
 
 BLOCK = 16
 ALPHAS = np.array([0.0, 0.3, 1.0])
@@ -24,7 +19,7 @@ ALPHAS = np.array([0.0, 0.3, 1.0])
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Make blocks small, so that few examples, for which the listing's logm is fast, fill several of them."""
-    for module in (learner_module, draws):
+    for module in (mbeg, streams):
         monkeypatch.setattr(module, "BLOCK", BLOCK)
 
 
@@ -91,34 +86,13 @@ def test_pairs_are_drawn_with_the_probabilities_in_the_estimates():
 def listing(X, rng, *, k, n, update, alpha, eta):
     """Yield the average W, the choice and the attributes paid for, by the paper's Algorithm 2."""
     m, d = X.shape
-    W, total = n / d * np.eye(d), np.zeros((d, d))
+    blocks = [(rng.integers(0, d, (BLOCK, k // 2)), rng.random((BLOCK, k // 2)), rng.random(BLOCK)) for _ in range(m)]
+    second, uniforms, choices = (np.concatenate(part)[:m] for part in zip(*blocks, strict=True))
     alpha = min(eta * d**2, 0.5) if alpha == "theory" else alpha
-    for t in range(m):
-        if t % BLOCK == 0:
-            uniform_attributes, uniforms, choices = (
-                rng.integers(0, d, (BLOCK, k // 2)),
-                rng.random((BLOCK, k // 2)),
-                rng.random(BLOCK),
-            )
+    total = np.zeros((d, d))
+    for t, (W, seen) in enumerate(mbeg.mbeg(X, uniforms, second, n, alpha, eta, update)):
         total += W
-        C, paid = np.zeros((d, d)), 0
-        p = probabilities(np.diag(W) / n, alpha)
-        below = np.cumsum((1 - alpha) * np.diag(W) / n + alpha / d)
-        for j in range(k // 2):
-            s = int(np.searchsorted(below / below[-1], uniforms[t % BLOCK, j], side="right"))
-            q = uniform_attributes[t % BLOCK, j]
-            paid += 1 if s == q else 2
-            E = np.zeros((d, d))
-            E[s, q] = X[t, s] * X[t, q] / (2 * p[s, q])
-            if update == "singles":
-                E[s, q] *= s != q
-                for i in (s, q):
-                    E[i, i] += X[t, i] ** 2 / (4 * p[i].sum())
-            C += (E + E.T) / (k // 2)
-        u, V = np.linalg.eigh(expm(np.real(logm(W)) + eta * C))
-        c = brentq(lambda c, u=u: np.minimum(1, c * u).sum() - n, 0, 2 * n / u[0], xtol=1e-15, rtol=1e-14)
-        W = (V * np.minimum(1, c * u)) @ V.T
-        yield total / (t + 1), choices[t % BLOCK], paid
+        yield total / (t + 1), choices[t], len(seen)
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg import checks
-from budgetreg.checks.subject import Subject, examined, variants
-from budgetreg.enumeration.expectations import CheckError, close
-from budgetreg.enumeration.scripted_rng import Scripted, outcomes
-from budgetreg.enumeration.steps import STEP, Place, ScriptedRuns
-from budgetreg.learners import members, two_phase
-from budgetreg.learners.declaration import Missing
-from budgetreg.learners.mbeg import MatrixGradientLearner
-from budgetreg.learners.mbeg import core as mbeg
-from budgetreg.learners.mbeg.core import ESTIMATES
-from budgetreg.learners.pairs import core as pairs
-from budgetreg.learners.pairs.core import PairCentring
-from budgetreg.learners.second_moment import SecondMomentLearner
-from budgetreg.learners.second_moment import core as second_moment
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms import cesa_bianchi_2010 as pairs
+from budgetreg.algorithms import kukliansky_shamir_2015
+from budgetreg.algorithms.cesa_bianchi_2010 import PairCentring
+from budgetreg.algorithms.gonen_2016 import mbeg
+from budgetreg.algorithms.gonen_2016 import popca as second_moment
+from budgetreg.algorithms.gonen_2016.mbeg import ESTIMATES, MatrixGradientLearner
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.learner import Missing, SideInformation
+from budgetreg.algorithms.registry import members
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.updates.reference_updates import REFERENCE_UPDATES
+from budgetreg.testing import checks
+from budgetreg.testing.expectations import CheckError, close
+from budgetreg.testing.reference_updates import REFERENCE_UPDATES
+from budgetreg.testing.scripted_rng import Scripted, outcomes
+from budgetreg.testing.steps import STEP, Place, ScriptedRuns
+from budgetreg.testing.subject import Subject, examined, variants
 from tests.tiers import quick_but
 
 D = 4
@@ -311,13 +310,13 @@ def test_missing_values_are_free(name):
 
 def test_moments_use_available_values_only(monkeypatch):
     notes = []
-    usual = two_phase.MomentEstimates.note
+    usual = kukliansky_shamir_2015.MomentEstimates.note
 
     def note(self, attributes, values):
         usual(self, attributes, values)
         notes.append((attributes[0], values[0], self.means()[0]))
 
-    monkeypatch.setattr(two_phase.MomentEstimates, "note", note)
+    monkeypatch.setattr(kukliansky_shamir_2015.MomentEstimates, "note", note)
     subject = sparse(examined("ddaerr_two_phase"))
     table, m = checks._table(600), 600
     subject.run(table, np.arange(m)[None], checks._rngs(1), checks.K, checks._setting(subject, 0))

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from budgetreg import checks
+from budgetreg.algorithms.aemr import MomentRegression
+from budgetreg.algorithms.aemr.candidates import Spectrum, Target, clean, noise, regressors
+from budgetreg.algorithms.aemr.evidence import Evidence, judge
+from budgetreg.algorithms.aemr.pairs import Pairs, label_regression, shrunk_share
+from budgetreg.algorithms.aemr.solution import solve
+from budgetreg.algorithms.factors import FactorRegression
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError
-from budgetreg.learners.factors import FactorRegression
-from budgetreg.learners.moments import MomentRegression
-from budgetreg.learners.moments.candidates import Spectrum, Target, clean, noise, regressors
-from budgetreg.learners.moments.evidence import Evidence, judge
-from budgetreg.learners.moments.pairs import Pairs, label_regression, shrunk_share
-from budgetreg.learners.moments.solution import solve
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Entries
 from budgetreg.tasks import WithIntercept
+from budgetreg.testing import checks
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 from tests.tiers import slow_but
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from budgetreg.learners.moments.candidates import RIDGES, Spectrum, Target, clean, noise, regressors
-from budgetreg.learners.moments.evidence import CandidateScores, Evidence, judge, standard_error
-from budgetreg.learners.moments.pairs import (
+from budgetreg.algorithms.aemr.candidates import RIDGES, Spectrum, Target, clean, noise, regressors
+from budgetreg.algorithms.aemr.evidence import CandidateScores, Evidence, judge, standard_error
+from budgetreg.algorithms.aemr.pairs import (
     FOLDS,
     Constants,
     LabelRegression,

@@ -9,14 +9,14 @@ from scipy.optimize import brentq, linprog
 from sklearn.datasets import load_digits
 from sklearn.linear_model import Lasso
 
-from budgetreg.learners import offline
-from budgetreg.learners.offline import OfflineLearner
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms import full_rows
+from budgetreg.algorithms.full_rows import OfflineLearner
+from budgetreg.algorithms.lasso import lasso
+from budgetreg.algorithms.lasso_path import lasso_path
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.tuning import folds
-from budgetreg.solvers.lasso import lasso
-from budgetreg.solvers.lasso_path import lasso_path
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
 PROBLEMS = {"ridge": 2, "lasso": 1}
@@ -205,7 +205,7 @@ def test_zero_data_give_the_zero_regressor(problem, X):
 
 @problems
 def test_checkpoints_use_the_examples_before_them(problem, monkeypatch):
-    monkeypatch.setattr(offline, "_BLOCK", 7)
+    monkeypatch.setattr(full_rows, "_BLOCK", 7)
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
     checkpoints = [3, 12, 13, 40]  # more examples than attributes later on

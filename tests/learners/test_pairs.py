@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.learners.pairs import Baseline
-from budgetreg.learners.pairs import core as pairs
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms import cesa_bianchi_2010
+from budgetreg.algorithms.cesa_bianchi_2010 import Baseline
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import BLOCK
+from budgetreg.streams import BLOCK
 
 D = 3
 ALL_PAIRS = list(product(range(D), repeat=2))
@@ -23,10 +23,12 @@ def estimates(monkeypatch, X, y, k, drawn=None, seed=0, orders=None, checkpoints
     recorded = []
     with monkeypatch.context() as patch:
         patch.setattr(
-            pairs, "correlation", lambda A, v, B: recorded.append((A.copy(), v.copy())) or np.zeros((len(v), 1))
+            cesa_bianchi_2010,
+            "correlation",
+            lambda A, v, B: recorded.append((A.copy(), v.copy())) or np.zeros((len(v), 1)),
         )
         if drawn is not None:
-            patch.setattr(pairs, "subset", lambda rng, n, size: np.tile(drawn, (BLOCK, 1)))
+            patch.setattr(cesa_bianchi_2010, "subset", lambda rng, n, size: np.tile(drawn, (BLOCK, 1)))
         orders = np.arange(len(X))[None] if orders is None else orders
         checkpoints = [orders.shape[1]] if checkpoints is None else checkpoints
         accessor = Accessor(Table(X, y), orders, 1, k, checkpoints)
@@ -55,17 +57,8 @@ def test_core_equals_listing(monkeypatch):
     X, y = rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.6), rng.normal(size=m)
     ((found_A, found_v),), accessor = estimates(monkeypatch, X, y, k, seed=4, checkpoints=[7, m])
     draws = np.random.default_rng([4, 0])
-    codes = np.concatenate([pairs.subset(draws, d * d, k // 2) for _ in range(2)])
-    A, v = np.zeros((d, d)), np.zeros(d)
-    for x, target, drawn in zip(X, y, codes, strict=False):
-        A_t, v_t = np.zeros((d, d)), np.zeros(d)
-        for i, j in (divmod(code, d) for code in drawn):
-            v_t[i] += d / k * x[i]
-            v_t[j] += d / k * x[j]
-            A_t[i, j] += d**2 / k * x[i] * x[j]
-            A_t[j, i] += d**2 / k * x[i] * x[j]
-        A += A_t / m
-        v += 2 * target * v_t / m
+    codes = np.concatenate([cesa_bianchi_2010.subset(draws, d * d, k // 2) for _ in range(2)])
+    A, v = cesa_bianchi_2010.baseline(X, y, np.stack(np.divmod(codes[:m], d), axis=-1))
     np.testing.assert_allclose(found_A, A, atol=1e-12)
     np.testing.assert_allclose(found_v, v, atol=1e-12)
     assert (accessor.bill().at[7] == 7 * k).all()
@@ -73,7 +66,7 @@ def test_core_equals_listing(monkeypatch):
 
 
 def test_pairs_are_uniform_ordered_and_not_repeated():
-    drawn = np.concatenate([pairs.subset(np.random.default_rng(s), 9, 2) for s in range(80)])
+    drawn = np.concatenate([cesa_bianchi_2010.subset(np.random.default_rng(s), 9, 2) for s in range(80)])
     assert (drawn[:, 0] != drawn[:, 1]).all()
     counts = np.bincount(drawn.ravel(), minlength=9) / len(drawn)
     np.testing.assert_allclose(counts, 2 / 9, atol=4 * np.sqrt(2 / 9 / len(drawn)))
@@ -125,7 +118,7 @@ def test_minimisers_have_certificates_for_unbounded_losses(integers):
         A, v = estimate(seed, integers)
         s, V = np.linalg.eigh(A)
         P = (V * np.maximum(s, 0)) @ V.T
-        for w, B in zip(pairs.minimisers(A, v, RADII).T, RADII, strict=True):
+        for w, B in zip(cesa_bianchi_2010.minimisers(A, v, RADII).T, RADII, strict=True):
             assert np.abs(w).sum() <= B * (1 + 1e-9)
             g = 2 * P @ w - v
             # By convexity, no point of the ball is better by more than the largest <g, w - z>.
@@ -137,7 +130,7 @@ def test_minimisers_agree_with_another_solver():
     s, V = np.linalg.eigh(A)
     P, d = (V * np.maximum(s, 0)) @ V.T, len(v)
     signs = np.hstack([np.eye(d), -np.eye(d)])
-    for B, w in zip(RADII, pairs.minimisers(A, v, RADII).T, strict=True):
+    for B, w in zip(RADII, cesa_bianchi_2010.minimisers(A, v, RADII).T, strict=True):
         loss = minimize(
             lambda z: (signs @ z) @ P @ (signs @ z) - v @ signs @ z,
             np.full(2 * d, B / (4 * d)),
@@ -151,5 +144,7 @@ def test_minimisers_agree_with_another_solver():
 
 def test_naive_has_the_correlations_direction_and_the_given_norm():
     v = np.array([1.0, -3.0, 0.0])
-    np.testing.assert_allclose(pairs.correlation(np.eye(3), v, np.array([2.0, 8.0])), np.outer(v, [0.5, 2.0]))
-    assert not pairs.correlation(np.eye(3), np.zeros(3), RADII).any()
+    np.testing.assert_allclose(
+        cesa_bianchi_2010.correlation(np.eye(3), v, np.array([2.0, 8.0])), np.outer(v, [0.5, 2.0])
+    )
+    assert not cesa_bianchi_2010.correlation(np.eye(3), np.zeros(3), RADII).any()

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.learners.second_moment import SecondMomentLearner
-from budgetreg.learners.second_moment import core as second_moment
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms.gonen_2016 import popca
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling import designs
-from budgetreg.sampling.designs import joint_inclusion, working_probabilities
+from budgetreg.revealed import designs
+from budgetreg.revealed.designs import joint_inclusion, working_probabilities
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 
@@ -30,7 +30,7 @@ def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **optio
     accessor = Accessor(data, orders, 1, None, checkpoints)
     rngs = [np.random.default_rng([7, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     learner = SecondMomentLearner(name=update, n_components=1, update=update, **options)
-    outputs = second_moment.estimates(learner, accessor, checkpoints, rngs, k)
+    outputs = popca.estimates(learner, accessor, checkpoints, rngs, k)
     return dict(outputs), accessor
 
 
@@ -47,13 +47,10 @@ def test_core_equals_listing(replacement, seen):
     pi_1, pi_2 = k / d, k * (k - 1) / (d * (d - 1))
     if replacement:
         pi_1, pi_2 = 1 - (1 - 1 / d) ** k, 1 - 2 * (1 - 1 / d) ** k + (1 - 2 / d) ** k
-    C, expected = np.zeros((d, d)), {}
-    for t in range(m):
-        x = np.where(np.isin(np.arange(d), drawn[t]), data.rows(np.array(t)), 0.0)
-        C += np.outer(x, x) / pi_2 + (1 / pi_1 - 1 / pi_2) * np.diag(x**2)
-        expected[t + 1] = C / (t + 1)
+    X = data.rows(np.arange(m))
     for checkpoint in (7, m):
-        np.testing.assert_allclose(outputs[checkpoint][0], expected[checkpoint], atol=1e-10)
+        expected = popca.popca(X[:checkpoint], drawn[:checkpoint], pi_1, pi_2)
+        np.testing.assert_allclose(outputs[checkpoint][0], expected, atol=1e-10)
         assert (outputs[checkpoint] == outputs[checkpoint].transpose(0, 2, 1)).all()
     assert accessor.bill().total.tolist() == [[m * k]]
 
@@ -97,7 +94,7 @@ def test_pooled_phases_are_unbiased(monkeypatch):
     learner = SecondMomentLearner(
         name="test", n_components=1, update="importance", phase_one=0.7, mix=0.1, replacement=False
     )
-    ((_, C),) = second_moment.estimates(learner, accessor, [3], rngs, k)
+    ((_, C),) = popca.estimates(learner, accessor, [3], rngs, k)
     probability = (
         np.array([subset[outcome[2]] for subset, outcome in zip(second_phase, outcomes, strict=True)])
         / len(subsets) ** 2

@@ -5,12 +5,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from budgetreg.learners import streaming
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms import streaming_subspaces
+from budgetreg.algorithms.learner import SideInformation
+from budgetreg.algorithms.streaming_subspaces import GROUSE_RIDGE, ORTHONORMALISE, PETRELS_RIDGE
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.sampling.draws import subset
-from budgetreg.updates.streaming_subspaces import GROUSE_RIDGE, ORTHONORMALISE, PETRELS_RIDGE
+from budgetreg.streams import subset
 
 D, N, K = 12, 2, 5
 GRIDS = {"oja": ("eta", [0.3, 2.0]), "grouse": ("eta", [0.3, 3.0]), "petrels": ("forgetting", [1.0, 0.97])}
@@ -30,7 +30,7 @@ def run(X, update, streams=(0,), values=None, checkpoints=None, *, k=K, n=N, mak
     accessor = make(Table(X, np.zeros(len(X))), orders, len(values), k, checkpoints)
     rngs = [np.random.default_rng([9, f]) for f in streams]
     settings = {name: np.array(values)}
-    learner = streaming.StreamingLearner(name="test", n_components=n, update=update)
+    learner = streaming_subspaces.StreamingLearner(name="test", n_components=n, update=update)
     return dict(learner.fit(accessor, settings, checkpoints, rngs, SideInformation(k))), accessor
 
 

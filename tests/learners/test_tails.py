@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.learners.factors.posterior import Posterior, posterior_moments
-from budgetreg.learners.moments.solution import solve
+from budgetreg.algorithms.aemr.solution import solve
+from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.standardised import StandardisedEntries

@@ -7,12 +7,12 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import norm
 
+from budgetreg.algorithms.aemr import target_regression as module
+from budgetreg.algorithms.aemr import weights_prior
+from budgetreg.algorithms.aemr.average import averaged
+from budgetreg.algorithms.aemr.target_regression import CompleteRegression, TargetRegression
+from budgetreg.algorithms.aemr.weights_prior import LEAST_NOISE, Equations, WeightsPrior
 from budgetreg.estimators import ESTIMATORS
-from budgetreg.learners.moments import target_regression as module
-from budgetreg.learners.moments import weights_prior
-from budgetreg.learners.moments.average import averaged
-from budgetreg.learners.moments.target_regression import CompleteRegression, TargetRegression
-from budgetreg.learners.moments.weights_prior import LEAST_NOISE, Equations, WeightsPrior
 from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.standardised import Moments, StandardisedEntries
 from budgetreg.tasks import WithIntercept
@@ -163,7 +163,7 @@ def test_the_first_examples_are_used_if_memory_is_short(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("complete", [False, True])
 def test_a_regressor_equals_a_listing(complete: bool) -> None:
     """Rounds of weighting examples, drawing weights, and estimating the noise; more if all attributes are seen."""
-    given, belief = problem((7,) if complete else (2, 4, 7), T=12, gaps=not complete), module._BELIEF
+    given, belief = problem((7,) if complete else (2, 4, 7), T=12, gaps=not complete), module._SHARE_OF_U_DIFFERENCES
     given = given._replace(M=3 * given.M)  # too large, so that there is a penalty
     rounds = module._COMPLETE_ROUNDS if complete else module._ROUNDS
     H, units = given.means(), np.eye(6)

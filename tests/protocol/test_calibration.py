@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds, probability
 from budgetreg.protocol.outcome import unpacked

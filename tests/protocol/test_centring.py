@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 
-from budgetreg.data import load
+from budgetreg.algorithms.cesa_bianchi_2010 import aer
+from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS
+from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
+from budgetreg.algorithms.learner import SideInformation
+from budgetreg.data.registry import load
 from budgetreg.errors import BudgetExceeded
-from budgetreg.learners.signature import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.tuning import folds, winners
-from budgetreg.sampling.draws import DATA_POINT_SAMPLERS
 from budgetreg.streams import generator
-from tests import listings
 from tests.learners.test_partial import SCALE, draws, problem
 from tests.plans import planned
 
@@ -89,9 +90,9 @@ def test_full_rows_are_centred_in_blocks_however_many_are_read_at_once():
 @pytest.mark.parametrize(
     ("algo", "listing", "names", "tolerance"),
     [
-        ("aerr", listings.aerr, {"B": 2.0, "eta": 0.2}, 1e-9),
-        ("aelr", listings.aelr, {"B": 2.0, "eta": 0.3}, 1e-12),
-        ("aer", listings.aer, {"B": 2.0, "lambda": 5.0}, 1e-9),
+        ("aerr", aerr, {"B": 2.0, "eta": 0.2}, 1e-9),
+        ("aelr", aelr, {"B": 2.0, "eta": 0.3}, 1e-12),
+        ("aer", aer, {"B": 2.0, "lambda": 5.0}, 1e-9),
     ],
 )
 def test_learners_equal_their_listings_on_centred_examples(algo, listing, names, tolerance):

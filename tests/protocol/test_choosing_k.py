@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.data.groups import Groups
 from budgetreg.errors import ConfigError
-from budgetreg.learners import members
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.results.reading import read
@@ -73,7 +73,9 @@ def test_bytes_depend_on_neither_workers_nor_companions(table: Path) -> None:
 
 def collected(seen_by_learner: np.ndarray, total: int = 60, groups: Groups | None = None) -> tuple[Accessor, Collected]:
     """Buy cells of a table, planning by the moments of what was bought."""
-    accessor = Accessor(Table(seen_by_learner, Y), np.arange(60)[None], 1, 5, (total,), noted=True, groups=groups)
+    accessor = Accessor(
+        Table(seen_by_learner, Y), np.arange(60)[None], 1, 5, (total,), checkpoints_are_amounts=True, groups=groups
+    )
     purse = Purse(np.ones(5), 0.0)
     for each in purchases(accessor, (total,), [np.random.default_rng(0)], purse, price_aware=False):
         last = each
@@ -105,7 +107,7 @@ def test_groups_are_bought_as_a_whole() -> None:
 
 
 def test_the_bill_is_noted_at_each_amount() -> None:
-    accessor = Accessor(Table(X, Y), np.arange(60)[None], 1, 5, (30, 70), noted=True, itemised=True)
+    accessor = Accessor(Table(X, Y), np.arange(60)[None], 1, 5, (30, 70), checkpoints_are_amounts=True, itemised=True)
     amounts = []
     for each in purchases(accessor, (30, 70), [np.random.default_rng(0)], Purse(np.ones(5), 0.0), price_aware=False):
         assert not each.is_for_draws  # the number of attributes is chosen, too

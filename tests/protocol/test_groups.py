@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
-from budgetreg.data import load, prices_of
 from budgetreg.data.attributes import read_groups, read_prices
 from budgetreg.data.groups import Groups, numbered
+from budgetreg.data.registry import load, prices_of
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError
-from budgetreg.learners import members
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.results.repricing import repriced

@@ -6,15 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from budgetreg.learners.pairs.core import lasso
-from budgetreg.learners.signature import SideInformation
+from budgetreg.algorithms.lasso import lasso
+from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split
 from budgetreg.protocol.plan import make_plan
-from budgetreg.sampling.draws import subset
-from budgetreg.streams import generator
+from budgetreg.streams import generator, subset
 from tests.plans import planned
 from tests.tiers import quick_but
 

@@ -1,8 +1,9 @@
 """Runs equal the protocol written out word by word, one example and one draw at a time.
 
-Nothing here uses the code of the protocol. The learners are those of `tests.listings`, and `budgetreg.streams` defines
-the keys of random streams. The rest defines a repetition: a split, an order, folds, candidates that learn in the folds
-under the same budget, a final run of the best one on the whole training part, errors on the test part, and a bill.
+Nothing here uses the code of the protocol. The learners are the listings of `budgetreg.algorithms`, and
+`budgetreg.streams` defines the keys of random streams. The rest defines a repetition: a split, an order, folds,
+candidates that learn in the folds under the same budget, a final run of the best one on the whole training part, errors
+on the test part, and a bill.
 """
 
 import csv
@@ -15,10 +16,11 @@ import pytest
 from scipy.optimize import brentq
 
 import budgetreg
+from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
+from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.api import plan
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.streams import generator
-from tests import listings
 
 D, F = 6, 5
 BLOCK = 256
@@ -76,7 +78,7 @@ def draws(rng, m, k_x, k_ip, q=None):
     """Return what is drawn for m examples, block by block: attributes, then uniforms for the inner product."""
     blocks = []
     for _ in range(-(-m // BLOCK)):
-        attributes = rng.integers(0, D, (BLOCK, k_x)) if q is None else listings.invert(q, rng.random((BLOCK, k_x)))
+        attributes = rng.integers(0, D, (BLOCK, k_x)) if q is None else invert(q, rng.random((BLOCK, k_x)))
         blocks.append((attributes, rng.random((BLOCK, k_ip))))
     return [np.concatenate(parts)[:m] for parts in zip(*blocks, strict=True)]
 
@@ -108,7 +110,7 @@ def one_phase(listing, guided=False):
         zeros = revealed_means(X, attributes) if case.center == "revealed" else np.zeros(X.shape)
         options = {"q": q, "s": weights} if guided else {}
         iterates, paid = zip(*listing(X - zeros, y, attributes, uniforms, **setting, **options), strict=True)
-        return averages(iterates, case.average), np.array(paid), zeros
+        return averages(iterates, case.average), np.array([*map(len, paid)]), zeros
 
     return learn
 
@@ -117,9 +119,7 @@ def two_phases(case, X, y, rng, setting, moments):
     """AERR on the first tenth estimates the moments; an attribute that was never drawn gets the mean of the others."""
     m_1, k_ip = len(y) // 10, case.k // 2
     attributes, uniforms = draws(rng, m_1, case.k - k_ip, k_ip)
-    early, paid_1 = zip(
-        *listings.aerr(X[:m_1], y[:m_1], attributes, uniforms, setting["B"], setting["eta"]), strict=True
-    )
+    early, paid_1 = zip(*aerr(X[:m_1], y[:m_1], attributes, uniforms, setting["B"], setting["eta"]), strict=True)
     squares = [[X[t, j] ** 2 for t in range(m_1) for j in attributes[t] if j == i] for i in range(D)]
     two_phases.unknown += sum(not seen for seen in squares)
     typical = np.mean([np.mean(seen) for seen in squares if seen])
@@ -128,12 +128,10 @@ def two_phases(case, X, y, rng, setting, moments):
     q = s / s.sum()
     attributes, uniforms = draws(rng, len(y) - m_1, case.k - k_ip, k_ip, q)
     start = averages(early, case.average)[-1]
-    steps = listings.aerr(
-        X[m_1:], y[m_1:], attributes, uniforms, setting["B"], setting["eta_two"], q=q, s=s, start=start
-    )
+    steps = aerr(X[m_1:], y[m_1:], attributes, uniforms, setting["B"], setting["eta_two"], q=q, s=s, start=start)
     late, paid_2 = zip(*steps, strict=True)
     outputs = np.concatenate([averages(early, case.average), averages(late, case.average)])
-    return outputs, np.array(paid_1 + paid_2), np.zeros(X.shape)
+    return outputs, np.array([*map(len, paid_1 + paid_2)]), np.zeros(X.shape)
 
 
 two_phases.unknown = 0
@@ -190,20 +188,20 @@ def aesvr(case, X, y, rng, setting, moments):
                 counter = np.array([0, t // BLOCK, t % BLOCK, call], dtype=np.uint64)
                 more = np.random.Generator(np.random.Philox(key=key, counter=counter)).random(n * each)
                 numbers = np.concatenate([uniforms[t, call], more])[: n * each]
-                drawn = listings.invert(w**2, numbers)
+                drawn = invert(w**2, numbers)
                 theta = (w @ w * x[drawn] / w[drawn]).reshape(n, each).mean(axis=1) - target - sign * DELTA
                 a_n = 2 / sqrt(pi) * (-1) ** (n // 2) / (fact(n // 2) * n)
                 phi += 2 ** (n + 1) * a_n * np.prod(theta / EPS) / 2
                 paid[-1] += n * each
-        v = w - eta * phi * listings.data_point(x, attributes[t])
+        v = w - eta * phi * data_point(x, attributes[t])
         w = v * min(1, B / max(np.linalg.norm(v), 1e-300))
     return averages(iterates, case.average), np.array(paid), np.zeros(X.shape)
 
 
 LEARNERS = {
-    "aerr": one_phase(listings.aerr),
-    "aelr": one_phase(listings.aelr),
-    "ddaerr": one_phase(listings.aerr, guided=True),
+    "aerr": one_phase(aerr),
+    "aelr": one_phase(aelr),
+    "ddaerr": one_phase(aerr, guided=True),
     "ddaerr_two_phase": two_phases,
     "aesvr": aesvr,
     "ridge": ridge,

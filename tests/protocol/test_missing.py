@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg import data as data_room
-from budgetreg.data import load
+from budgetreg.data import registry as data_room
+from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol import passes

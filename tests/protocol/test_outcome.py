@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.protocol.outcome import packed, unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator

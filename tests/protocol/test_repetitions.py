@@ -6,6 +6,8 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
+from budgetreg.algorithms.cesa_bianchi_2010 import pegasos_regularisation
+from budgetreg.algorithms.hazan_koren_2012.gradients import eg_step, ogd_step
 from budgetreg.metering.centring import Origin
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan
@@ -13,7 +15,6 @@ from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import folds, on_edge, winners
 from budgetreg.streams import generator
 from budgetreg.tasks import RegressorJudge, mean_loss
-from budgetreg.theory import eg_step, ogd_step, pegasos_regularisation
 from tests.plans import planned
 
 

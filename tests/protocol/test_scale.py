@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budgetreg.algorithms.learner import Observation
 from budgetreg.errors import ConfigError
-from budgetreg.learners.declaration import Observation
 from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.spending import Spending

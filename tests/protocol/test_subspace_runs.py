@@ -10,7 +10,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.data import Dataset
+from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
 from budgetreg.metering.centring import Origin

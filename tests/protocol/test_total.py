@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.parts import parts_of
 from budgetreg.protocol.repetitions import run_repetitions

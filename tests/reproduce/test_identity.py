@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from budgetreg import data, learners
+from budgetreg.algorithms import registry
 from budgetreg.config import extensions, sections
 from budgetreg.config.options import Option, one_of
+from budgetreg.data.kind import DatasetKind
+from budgetreg.data.registry import kinds
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.reproduce.merged import read_results
 from budgetreg.reproduce.recipes import names, read_recipe
@@ -23,7 +25,7 @@ DRAWN = [name for name in names() if (RESULTS / name / "curves.csv").exists()]
 
 def with_option(declared: Any) -> Any:
     """Return a class of learners, or a kind of data, with one more option."""
-    if isinstance(declared, data.DatasetKind):
+    if isinstance(declared, DatasetKind):
         return replace(declared, options={**declared.options, "later": LATER})
     extra = ("later", str, field(default="off", metadata={"option": LATER}))
     return make_dataclass(declared.__name__, [extra], bases=(declared,), frozen=True)
@@ -35,7 +37,7 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any
     collect = extensions.declared
 
     def forget() -> None:
-        for remembered in (learners.cores, learners.parameters, data.kinds):
+        for remembered in (registry.cores, registry.parameters, kinds):
             remembered.cache_clear()
 
     def change(function: Callable[[Any], Any]) -> None:

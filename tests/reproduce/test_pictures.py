@@ -10,7 +10,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from budgetreg.config import catalogue
-from budgetreg.data import load
+from budgetreg.data.registry import load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan

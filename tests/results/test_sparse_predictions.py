@@ -9,8 +9,8 @@ import pytest
 
 import budgetreg
 from budgetreg.config.nested import flatten
-from budgetreg.data import load, prices_of
 from budgetreg.data.formats import chunks
+from budgetreg.data.registry import load, prices_of
 from budgetreg.errors import DataError
 from budgetreg.files.writing import write_atomically
 from budgetreg.protocol.outcome import packed

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from budgetreg.estimators import AEMR
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.revealed.everything import collect_everything
+from budgetreg.revealed.collection import collect_everything
 from tests.estimators.tables import table
 
 

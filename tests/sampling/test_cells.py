@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.sampling.cells import Choice, Limit, Offer, choose
-from budgetreg.sampling.information import Beliefs, Criterion
+from budgetreg.revealed.cells import Choice, Limit, Offer, choose
+from budgetreg.revealed.information import Beliefs, Criterion
 
 
 def factor_beliefs(d: int, loading: float, noise: float) -> Beliefs:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.sampling import importance_weights
+from budgetreg.algorithms.engine import data_point_weights, inner_product_weights
+from budgetreg.revealed import importance_weights
 
 MOMENTS = np.array([[0.9, 0.05, 0.4, 0.002], [1.0, 1.0, 1.0, 1.0], [0.1, 0.7, 0.02, 0.3]])
 PRICES = np.array([1.0, 7.0, 0.2, 3.0])
@@ -30,13 +31,13 @@ def optimum(objective: Callable[[np.ndarray], float]) -> np.ndarray:
 @pytest.mark.parametrize("a", MOMENTS)
 def test_draws_for_the_data_point_are_optimal_on_the_2_ball(a: np.ndarray) -> None:
     best = optimum(lambda q: float((a / q).sum() * (q @ PRICES)))
-    np.testing.assert_allclose(share(importance_weights.data_point("ogd", a[None], PRICES)[0]), best, atol=1e-5)
+    np.testing.assert_allclose(share(data_point_weights("ogd", a[None], PRICES)[0]), best, atol=1e-5)
 
 
 @pytest.mark.parametrize("a", MOMENTS)
 def test_draws_for_the_inner_product_are_optimal(a: np.ndarray) -> None:
     best = optimum(lambda p: float((W**2 * a / p).sum() * (p @ PRICES)))
-    np.testing.assert_allclose(share(np.abs(W) * importance_weights.inner_product(a[None], PRICES)[0]), best, atol=1e-5)
+    np.testing.assert_allclose(share(np.abs(W) * inner_product_weights(a[None], PRICES)[0]), best, atol=1e-5)
 
 
 @pytest.mark.parametrize("a", MOMENTS)
@@ -54,19 +55,15 @@ def test_draws_for_the_data_point_on_the_1_ball_ignore_prices(a: np.ndarray) -> 
         ],
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    np.testing.assert_allclose(
-        share(importance_weights.data_point("eg", a[None], PRICES)[0]), solution.x[:4], atol=1e-4
-    )
-    np.testing.assert_array_equal(
-        importance_weights.data_point("eg", a[None], PRICES), importance_weights.data_point("eg", a[None], None)
-    )
+    np.testing.assert_allclose(share(data_point_weights("eg", a[None], PRICES)[0]), solution.x[:4], atol=1e-4)
+    np.testing.assert_array_equal(data_point_weights("eg", a[None], PRICES), data_point_weights("eg", a[None], None))
 
 
 @pytest.mark.parametrize("update", ["ogd", "eg"])
 def test_equal_prices_change_nothing(update: str) -> None:
     for weights in (
-        lambda c: importance_weights.data_point(update, MOMENTS, c),
-        lambda c: importance_weights.inner_product(MOMENTS, c),
+        lambda c: data_point_weights(update, MOMENTS, c),
+        lambda c: inner_product_weights(MOMENTS, c),
     ):
         np.testing.assert_array_equal(weights(np.ones(4)), weights(None))
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetreg.sampling import designs
-from budgetreg.sampling.designs import joint_inclusion, working_probabilities
-from budgetreg.sampling.draws import BLOCK
-from budgetreg.sampling.importance_weights import regression_weights
+from budgetreg.revealed import designs
+from budgetreg.revealed.designs import joint_inclusion, working_probabilities
+from budgetreg.revealed.importance_weights import regression_weights
+from budgetreg.streams import BLOCK
 
 
 def test_half_of_the_weight_is_by_spread_and_half_by_the_regressor():

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from budgetreg.sampling.draws import BLOCK, subset, uniform
-from budgetreg.sampling.rounds import rounds, sparse_points
-from budgetreg.sampling.segment_trees import FAN, Inverter, Layout, Minima, PrefixSums
+from budgetreg.algorithms.engine import rounds, sparse_points
+from budgetreg.algorithms.trees import FAN, Inverter, Layout, Minima, PrefixSums
+from budgetreg.streams import BLOCK, subset, uniform
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.solvers.conditional import conditional, conditional_means, conditional_variances
+from budgetreg.algorithms.conditional import conditional, conditional_means, conditional_variances
 
 
 def problem(seed: int, n: int, d: int, rank: int, present: float) -> tuple[np.ndarray, ...]:

@@ -9,38 +9,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from budgetreg import theory
+from budgetreg.algorithms.gonen_2016.mbeg import mbeg_bound, mbeg_least_examples, mbeg_step
+from budgetreg.algorithms.gonen_2016.popca import popca_bound
+from budgetreg.algorithms.hazan_koren_2012.aesvr import svr_step
+from budgetreg.algorithms.hazan_koren_2012.gradients import (
+    aelr_bound,
+    aerr_bound,
+    ddaelr_step,
+    ddaerr_step,
+    eg_step,
+    ogd_step,
+)
+from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr_two_phase_step, ddaerr_two_phase_step, moment_error
 
 MOMENTS = np.array([0.25, 0.16, 0.09, 0.0])  # sum 0.5, 1/2-norm (0.5 + 0.4 + 0.3)^2 = 1.44
 
 
 def test_steps_and_bounds_for_known_moments_match_values_by_hand():
-    assert theory.ddaerr_step(MOMENTS, m=100, k_x=4) == pytest.approx(1 / (10 * sqrt(1.36)))
-    assert theory.ddaelr_step(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(sqrt(log(8) / (500 * 1.125)) / 6)
+    assert ddaerr_step(MOMENTS, m=100, k_x=4) == pytest.approx(1 / (10 * sqrt(1.36)))
+    assert ddaelr_step(3.0, MOMENTS, m=100, k_x=4) == pytest.approx(sqrt(log(8) / (500 * 1.125)) / 6)
 
 
 def test_steps_and_bounds_for_uniform_draws_match_values_by_hand():
-    assert theory.aerr_bound(2.0, d=50, m=100, k_x=4) == pytest.approx(16 * sqrt(100 / 400))
-    assert theory.aerr_bound(2.0, d=50, m=100, k_x=None) == pytest.approx(1.6)
-    assert theory.aelr_bound(2.0, d=50, m=100, k_x=4) == pytest.approx(16 * sqrt(500 * log(100) / 400))
-    assert theory.svr_step(3.0, d=50, m=100, k_x=4) == pytest.approx(0.12)
+    assert aerr_bound(2.0, d=50, m=100, k_x=4) == pytest.approx(16 * sqrt(100 / 400))
+    assert aerr_bound(2.0, d=50, m=100, k_x=None) == pytest.approx(1.6)
+    assert aelr_bound(2.0, d=50, m=100, k_x=4) == pytest.approx(16 * sqrt(500 * log(100) / 400))
+    assert svr_step(3.0, d=50, m=100, k_x=4) == pytest.approx(0.12)
 
 
 def test_two_phase_steps_match_values_by_hand():
-    eps = theory.moment_error(d=4, delta=0.1, k=5, m_1=1000)
+    eps = moment_error(d=4, delta=0.1, k=5, m_1=1000)
     assert eps == pytest.approx(4 * log(80) / 5000)
-    assert theory.moment_error(d=4, delta=0.1, k=5, m_1=1) == 1
+    assert moment_error(d=4, delta=0.1, k=5, m_1=1) == 1
 
     H = np.sqrt(2 * MOMENTS + 10 / 3 * eps).sum() ** 2
     # As printed: the paper's k + 1 draws per example are 5 here, and its k is k_x = 4.
     printed = 2 * H + 2 * sqrt(5 * 4**3 * H * log(80) / (3 * 5 * 1000)) + 4
     certain, guided = sqrt(4 / (6 * 4 * 900)), sqrt(4 / 900 / printed)
-    assert theory.ddaerr_two_phase_step(MOMENTS, eps, m_2=900, k_x=4) == pytest.approx(max(certain, guided))
+    assert ddaerr_two_phase_step(MOMENTS, eps, m_2=900, k_x=4) == pytest.approx(max(certain, guided))
     assert guided > certain
-    assert theory.ddaerr_two_phase_step(MOMENTS, 1.0, m_2=900, k_x=4) == pytest.approx(certain)
+    assert ddaerr_two_phase_step(MOMENTS, 1.0, m_2=900, k_x=4) == pytest.approx(certain)
 
     printed = sqrt(4 * log(8) / (20 * 9 * 900 * (8 * 0.5 + 20 * 4 * eps + 4)))
-    assert theory.ddaelr_two_phase_step(3.0, MOMENTS, eps, m_2=900, k_x=4) == pytest.approx(printed)
+    assert ddaelr_two_phase_step(3.0, MOMENTS, eps, m_2=900, k_x=4) == pytest.approx(printed)
 
 
 def ogd_regret(eta, B, G, m):
@@ -67,21 +78,21 @@ def test_step_sizes_minimise_the_regret_and_bounds_are_its_minimum(B, d, m, k_x)
     moments = np.random.default_rng(d).random(d)
     spread = np.sqrt(moments).sum() ** 2 / k_x + 1
     for G, eta, bound in [
-        (2 * B * sqrt(2 * d / k_x), theory.ogd_step(d, m, k_x), theory.aerr_bound(B, d, m, k_x)),
-        (2 * B, theory.ogd_step(d, m, None), theory.aerr_bound(B, d, m, None)),
-        (2 * B * sqrt(spread), theory.ddaerr_step(moments, m, k_x), 4 * B**2 * sqrt(spread / m)),
+        (2 * B * sqrt(2 * d / k_x), ogd_step(d, m, k_x), aerr_bound(B, d, m, k_x)),
+        (2 * B, ogd_step(d, m, None), aerr_bound(B, d, m, None)),
+        (2 * B * sqrt(spread), ddaerr_step(moments, m, k_x), 4 * B**2 * sqrt(spread / m)),
     ]:
         check_minimum(lambda eta, G=G: ogd_regret(eta, B, G, m), eta, bound)
     spread = moments.sum() / k_x + 1
     for G, eta, bound in [
-        (2 * B * sqrt(2 * d / k_x), theory.eg_step(B, d, m, k_x), theory.aelr_bound(B, d, m, k_x)),
-        (2 * B * sqrt(spread), theory.ddaelr_step(B, moments, m, k_x), 4 * B**2 * sqrt(5 * log(2 * d) * spread / m)),
+        (2 * B * sqrt(2 * d / k_x), eg_step(B, d, m, k_x), aelr_bound(B, d, m, k_x)),
+        (2 * B * sqrt(spread), ddaelr_step(B, moments, m, k_x), 4 * B**2 * sqrt(5 * log(2 * d) * spread / m)),
     ]:
         check_minimum(lambda eta, G=G: eg_regret(eta, B, G, d, m), eta, bound)
         assert eta <= 1 / (2 * G)  # the theorem's condition, as m >= log(2d)
     # A slope of at most 1 instead of 2B changes only G.
     G = sqrt(2 * d / k_x)
-    check_minimum(lambda eta: ogd_regret(eta, B, G, m), theory.svr_step(B, d, m, k_x), 2 * B * G / sqrt(m))
+    check_minimum(lambda eta: ogd_regret(eta, B, G, m), svr_step(B, d, m, k_x), 2 * B * G / sqrt(m))
 
 
 def check_minimum(regret, eta, bound):
@@ -99,32 +110,32 @@ def test_steps_for_guided_draws_are_at_least_those_for_uniform_draws(B, d, m, k_
     in_2_ball = rng.dirichlet(np.full(d, 0.3)) * rng.random()
     in_inf_ball = rng.random(d) ** 4
     slack = 1 - 1e-12
-    assert theory.ddaerr_step(in_2_ball, m, k_x) >= theory.ogd_step(d, m, k_x) * slack
-    assert theory.ddaelr_step(B, in_inf_ball, m, k_x) >= theory.eg_step(B, d, m, k_x) * slack
+    assert ddaerr_step(in_2_ball, m, k_x) >= ogd_step(d, m, k_x) * slack
+    assert ddaelr_step(B, in_inf_ball, m, k_x) >= eg_step(B, d, m, k_x) * slack
     # With estimated moments the step size is at least 1/sqrt(3) times that for uniform draws.
-    assert theory.ddaerr_two_phase_step(in_2_ball, 0.1, m, k_x) >= theory.ogd_step(d, m, k_x) / sqrt(3) * slack
+    assert ddaerr_two_phase_step(in_2_ball, 0.1, m, k_x) >= ogd_step(d, m, k_x) / sqrt(3) * slack
 
 
 def test_subspace_steps_and_bounds_match_values_by_hand():
-    assert theory.mbeg_step(r=2, d=16, m=100) == pytest.approx(sqrt(2 * log(16) / 3600))
-    assert theory.popca_bound(n=4, d=10, r=2, m=100) == pytest.approx(1.0)
-    assert theory.popca_bound(n=4, d=10, r=2, m=100, passive=False) == pytest.approx(sqrt(45) / 5)
-    assert theory.mbeg_bound(n=2, d=16, r=2, m=7200) == pytest.approx(2 * sqrt(log(16) / 100))
+    assert mbeg_step(r=2, d=16, m=100) == pytest.approx(sqrt(2 * log(16) / 3600))
+    assert popca_bound(n=4, d=10, r=2, m=100) == pytest.approx(1.0)
+    assert popca_bound(n=4, d=10, r=2, m=100, passive=False) == pytest.approx(sqrt(45) / 5)
+    assert mbeg_bound(n=2, d=16, r=2, m=7200) == pytest.approx(2 * sqrt(log(16) / 100))
 
 
 @pytest.mark.parametrize("d", [8, 16, 784])
 def test_mbeg_needs_the_least_number_of_examples(d):
     """There ``alpha = eta d^2`` is 1/2."""
-    least = theory.mbeg_least_examples(r=2, d=d)
-    assert theory.mbeg_step(2, d, least) * d**2 == pytest.approx(0.5)
+    least = mbeg_least_examples(r=2, d=d)
+    assert mbeg_step(2, d, least) * d**2 == pytest.approx(0.5)
     assert least == pytest.approx({8: 3.4e3, 16: 4.0e4, 784: 1.3e10}[d], rel=0.05)
 
 
 @given(B=problems["B"], d=problems["d"], k_x=problems["k_x"])
 def test_bounds_fall_with_examples_and_grow_with_the_radius(B, d, k_x):
     bounds = [
-        lambda B, m: theory.aerr_bound(B, d, m, k_x),
-        lambda B, m: theory.aelr_bound(B, d, m, k_x),
+        lambda B, m: aerr_bound(B, d, m, k_x),
+        lambda B, m: aelr_bound(B, d, m, k_x),
     ]
     for bound in bounds:
         by_examples = [bound(B, m) for m in (10, 100, 1000, 10**5)]
@@ -135,4 +146,4 @@ def test_bounds_fall_with_examples_and_grow_with_the_radius(B, d, k_x):
 @given(B=problems["B"], d=problems["d"], m=problems["m"], k_x=problems["k_x"], unit=st.floats(0.1, 10))
 def test_eg_step_scales_with_the_inverse_of_the_radius(B, d, m, k_x, unit):
     """In another unit of targets and radius the gradient is scaled, and the exponents ``eta g`` must stay the same."""
-    assert theory.eg_step(unit * B, d, m, k_x) == pytest.approx(theory.eg_step(B, d, m, k_x) / unit)
+    assert eg_step(unit * B, d, m, k_x) == pytest.approx(eg_step(B, d, m, k_x) / unit)

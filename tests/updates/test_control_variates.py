@@ -4,19 +4,16 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
+from budgetreg.algorithms.control_variates import ControlVariate
+from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD, GradientLearner
+from budgetreg.algorithms.learner import BudgetSplit, SideInformation
+from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.errors import ConfigError
-from budgetreg.learners.partial import GradientLearner
-from budgetreg.learners.signature import BudgetSplit, SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
-from budgetreg.sampling.draws import uniform
-from budgetreg.streams import generator
-from budgetreg.updates.control_variates import ControlVariate
-from budgetreg.updates.eg import EG
-from budgetreg.updates.ogd import OGD
-from tests import listings
+from budgetreg.streams import generator, uniform
 from tests.learners.test_partial import SCALE, draws, problem
 
 STATES = {"ogd": (OGD, np.square), "eg": (EG, np.abs)}
@@ -33,7 +30,7 @@ def test_mean_and_second_moment_of_the_inner_product_are_exact(update, improved,
     kind, size = STATES[update]
     options = {"root_moments": np.sqrt(moments)[None]} if improved else {}
     state = kind(1, d, 1, {"B": np.array([3.0, 5.0]), "eta": np.ones(2)}, start=w, **options)
-    state.settle(np.zeros(1, dtype=int), np.zeros(1, dtype=int))
+    state.project_and_accumulate(np.zeros(1, dtype=int))
     control = ControlVariate(state, 1, d, slope=slope)
     state.expect((a + 1j * b if slope else a)[None])
     y = 0.6
@@ -82,9 +79,9 @@ def listed(update, X, y, mu, attributes, uniforms, B, eta):
             w = B * np.sinh(theta) / np.cosh(theta).sum()
         yield w
         weights = STATES[update][1](w)
-        j = listings.invert(weights, u)
+        j = invert(weights, u)
         phi = w @ m - target + (w[j] / weights[j] * weights.sum() * (x - m)[j]).mean() if w.any() else -target
-        g = phi * listings.data_point(x, drawn)
+        g = phi * data_point(x, drawn)
         theta = theta - np.clip(eta * g, -1, 1)
         v = w - eta * g
         w = v * (B / max(np.sqrt(v @ v), B))

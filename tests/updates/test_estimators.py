@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from budgetreg.sampling.rounds import SparsePoints, rounds, sparse_points
-from budgetreg.updates.eg import EG
-from budgetreg.updates.ogd import OGD
-from budgetreg.updates.pegasos import Pegasos
-from tests import listings
+from budgetreg.algorithms.cesa_bianchi_2010 import Pegasos
+from budgetreg.algorithms.engine import SparsePoints, rounds, sparse_points
+from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD
+from budgetreg.algorithms.vectors import project_l1
 
 D = 5
 X = np.array([0.0, 0.3, -0.8, 1.0, 0.4])
@@ -56,9 +55,9 @@ def step(state, x, residual, t):
 def state_at(update, parameter):
     """Return a state after one step on all coordinates, and its regressor."""
     state, one = update(1, D, 1, {"B": np.array([1.7]), parameter: np.array([0.8])}), np.ones(1, dtype=int)
-    state.settle(one * 0, one)
+    state.project_and_accumulate(one)
     step(state, POINT, -1.0, 1)
-    state.settle(one, one * 2)
+    state.project_and_accumulate(one * 2)
     return state, state.iterate()[0, :, 0]
 
 
@@ -84,8 +83,8 @@ def test_draws_estimate_the_inner_product_without_bias(update, parameter):
 @pytest.mark.parametrize(("update", "parameter"), [(OGD, "eta"), (EG, "eta"), (Pegasos, "lambda")])
 def test_a_zero_regressor_has_no_draws(update, parameter):
     state = update(2, D, 1, {"B": np.ones(3), parameter: np.ones(3)})
-    state.settle(np.zeros(2, dtype=int), np.ones(2, dtype=int))
-    assert not state.alive.any()
+    state.project_and_accumulate(np.ones(2, dtype=int))
+    assert not state.nonzero.any()
     assert not state.iterate().any()
 
 
@@ -96,17 +95,15 @@ def test_a_zero_regressor_has_no_draws(update, parameter):
 )
 def test_pegasos_stores_the_projection_of_each_step(steps, B):
     """``U = t w`` equals the Euclidean projection onto the ball of radius ``t B``, computed by sorting."""
-    state, U, held = (
+    state, U = (
         Pegasos(1, 7, 1, {"B": np.array([B]), "lambda": np.array([2.0])}),
         np.zeros(7),
-        np.zeros(1, dtype=int),
     )
     for t, g in enumerate(steps, start=1):
-        state.settle(held, held * 0 + t)
-        held = held * 0 + t
+        state.project_and_accumulate(np.array([t]))
         step(state, g, 1.0, t)
-        U = listings.project_l1(U - g, t * B)
-    state.settle(held, held + 1)
+        U = project_l1(U - g, t * B)
+    state.project_and_accumulate(state.held + 1)
     np.testing.assert_allclose(state.iterate()[0, :, 0], U / len(steps), rtol=0, atol=1e-12)
 
 
@@ -114,13 +111,13 @@ def test_pegasos_stores_the_projection_of_each_step(steps, B):
 def test_pegasos_stores_the_projection_of_very_large_steps(size):
     """All weight goes to the largest coordinates of each step, equally if there are several."""
     state, now = Pegasos(1, 4, 1, {"B": np.array([3.0]), "lambda": np.array([2.0])}), np.ones(1, dtype=int)
-    state.settle(now - 1, now)
+    state.project_and_accumulate(now)
     for g, expected in (
         ([0.0, -1.0, 0.5, 0.9], [0.0, 3.0, 0.0, 0.0]),
         ([1.0, 0.0, 0.0, -1.0], [-1.5, 0.0, 0.0, 1.5]),
         ([0.3, 0.2, 1.0, 0.0], [0.0, 0.0, -3.0, 0.0]),
     ):
         step(state, np.array(g), size, now[0])
-        state.settle(now, now + 1)
+        state.project_and_accumulate(now + 1)
         now = now + 1
         np.testing.assert_allclose(state.iterate()[0, :, 0], expected, rtol=0, atol=1e-6 + 10 / size)

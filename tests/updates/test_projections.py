@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.optimize import minimize
 
-from budgetreg.updates.dense import project_l2
-from tests.listings import project_l1
+from budgetreg.algorithms.vectors import project_l1, project_l2
 
 values = st.floats(-100, 100, allow_subnormal=False).map(lambda x: round(x, 3))
 vectors = arrays(float, array_shapes(min_dims=1, max_dims=3, max_side=6), elements=values)

@@ -1,0 +1,1 @@
+"""The learners, one module or package for each paper, and what several of them share."""

@@ -1,0 +1,235 @@
+"""The target regressed on the attributes that were seen, given the covariance of all attributes.
+
+Attributes are ``N(m, M)``, S are those that an example shows, and ``y = w'x + e``. Without those that are unseen,
+
+    y | x_S  ~  N(w'h, s + u(w)),   h = m + M_.S A (x_S - m_S),   A = M_SS^-1,   u(w) = w'M w - w'M_.S A M_S. w.
+
+M comes from the factor model and stays as it is, so that unseen values are never drawn and the weights of a few hundred
+attributes cost a few matrix products. Unlike in the factor model, no factor has to carry the target, so that targets
+with little noise, and those of few attributes, are not shrunk by the factors' prior.
+"""
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+from scipy.special import logsumexp
+
+from budgetreg.algorithms.aemr.weights_prior import LEAST_NOISE, Equations, WeightsPrior
+
+_ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
+"""Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
+last. With more rounds the noise variance becomes too small where M is off, which has no effect on complete examples."""
+
+_SHARE_OF_U_DIFFERENCES = 0.3
+"""Share of the differences of u between examples that the noise estimate uses, because M is an estimate, too."""
+
+_NOISES = np.geomspace(1e-3, 1.5, 80)[:, None]
+"""Grid of the noise variance s, in variances of the target."""
+
+_CHUNK, _MAX_INVERSES = 2**21, 2**27
+"""Entries of the inverses A that are computed at a time, and of all that are kept. If examples show so many attributes
+that there would be more, the first examples that fit are used."""
+
+
+class TargetRegression:
+    """Regression of one stream's target on its attributes.
+
+    Parameters
+    ----------
+    blocks : sequence of tuple of ndarray
+        Attributes and values (T, n + 1) in standardised columns, the target last. Missing attributes have the number
+        d + 1, as has the target where it is unknown.
+    live : ndarray of int, shape (p,)
+        The attributes to use.
+    M : ndarray of float, shape (p, p)
+        Their covariance, positive definite.
+    first : ndarray of float, shape (d + 1,)
+        Means of the columns.
+    origin : ndarray of float, shape (d + 1,)
+        The point through which predictions go.
+
+    Attributes
+    ----------
+    examples : int
+        Number of examples that are used: those with a known target, while there is space.
+    whole : ndarray of bool, shape (examples,)
+        Whether they show all live attributes.
+    variance : float
+        Variance of their targets; 0 without examples.
+    """
+
+    complete: ClassVar[bool] = False
+    """Whether all examples show all live attributes."""
+
+    _space: ClassVar[int] = _MAX_INVERSES
+
+    def __init__(
+        self,
+        blocks: Sequence[tuple[np.ndarray, np.ndarray]],
+        live: np.ndarray,
+        M: np.ndarray,
+        first: np.ndarray,
+        origin: np.ndarray,
+    ) -> None:
+        self._p, self._M, self._means = len(live), M, (first - origin)[live]
+        used, space = [], self._space
+        for attributes, values in blocks:
+            size = (attributes.shape[1] - 1) ** 2
+            known = np.flatnonzero(attributes[:, -1] == len(first) - 1)[: space // size]
+            space -= known.size * size
+            used.append((attributes[known], values[known]))
+        self._y = np.concatenate([np.zeros(0), *(values[:, -1] for _, values in used)]) - origin[-1]
+        self.examples = len(self._y)
+        self.variance = float(self._y.var()) if self.examples else 0.0
+        self._noises = _NOISES * self.variance
+        self._arrange([(attributes[:, :-1], values[:, :-1]) for attributes, values in used], live, first, origin)
+
+    def _arrange(
+        self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
+    ) -> None:
+        """Arrange the attributes and values of the examples that are used, and set `whole`."""
+        p, M = self._p, self._M
+        position = np.full(len(first) + 1, p)  # p: not live, or missing
+        position[live] = np.arange(p)
+        means = np.append(first[live], 0.0)
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self._inverses = np.zeros((p + 1) ** 2)
+        rows = [csr_array((0, p + 1))]
+        for attributes, values in used:
+            seen = position[attributes]
+            x = np.where(seen < p, values - means[seen], 0.0)
+            step = max(1, _CHUNK // seen.shape[1] ** 2)
+            rows += [self._add(seen[i : i + step], x[i : i + step]) for i in range(0, len(seen), step)]
+        self._rows = vstack(rows).tocsr()[:, :p]  # h = m + M rows
+        self.whole = np.concatenate([np.zeros(0, bool), *((seen < p).sum(axis=1) == p for seen, _ in self._parts)])
+        explained = M @ (self._inverses.reshape(p + 1, p + 1)[:p, :p] / max(self.examples, 1)) @ M
+        self._unseen = M - (explained + explained.T) / 2  # w' _unseen w is the mean of u over examples
+
+    def _add(self, seen: np.ndarray, x: np.ndarray) -> csr_array:
+        """Keep the inverses of some examples, and return ``A x_S`` of each as a row of p + 1 columns."""
+        p, n = self._p, seen.shape[1]
+        padded, diagonal = np.zeros((p + 1, p + 1)), np.arange(n)
+        padded[:p, :p] = self._M
+        K = padded[seen[:, :, None], seen[:, None, :]]
+        K[:, diagonal, diagonal] += seen == p
+        A = np.linalg.inv(K) * ((seen < p)[:, :, None] & (seen < p)[:, None, :])
+        self._parts.append((seen, A.astype(np.float32)))
+        cells = seen[:, :, None] * (p + 1) + seen[:, None, :]
+        self._inverses += np.bincount(cells.reshape(-1), A.reshape(-1), (p + 1) ** 2)
+        values = (A @ x[:, :, None]).reshape(-1)
+        return csr_array((values, seen.reshape(-1), np.arange(0, seen.size + 1, n)), (len(seen), p + 1))
+
+    def predicted(self, w: np.ndarray) -> np.ndarray:
+        """Return ``w'h`` of each example, given w of shape (p,)."""
+        return np.asarray(self._rows @ (self._M @ w) + self._means @ w)
+
+    def unseen(self, w: np.ndarray) -> np.ndarray:
+        """Return ``u(w)`` of each example."""
+        shared = self._M @ w
+        padded = np.append(shared, 0.0)
+        explained = [((A @ padded[seen][:, :, None])[..., 0] * padded[seen]).sum(axis=1) for seen, A in self._parts]
+        return np.maximum(w @ shared - np.concatenate(explained), 0.0)
+
+    def log_density(self, w: np.ndarray, judges: np.ndarray | slice = slice(None)) -> float:
+        """Return the mean log density of a target given what its example shows, at the best noise variance.
+
+        The mean is over the examples that `judges` (T,) selects. Constants are left out.
+        """
+        variances = self._noises + self.unseen(w)[judges]
+        squares = (self._y - self.predicted(w))[judges] ** 2
+        return float((-(np.log(variances) + squares / variances).mean(axis=1) / 2).max())
+
+    def solve(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the posterior mean of w (p,) under the mixture prior of `WeightsPrior`.
+
+        Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
+        on w through u; the quadratic penalty has a share `_SHARE_OF_U_DIFFERENCES` of its gradient.
+        """
+        v, T = self.variance, len(self._y)
+        s, u, penalty = v / 2, np.full(T, v / 2), 0.0
+        prior, rounds = WeightsPrior(self._p, v), _COMPLETE_ROUNDS if self.complete else _ROUNDS
+        for turn in range(rounds):
+            last = turn == rounds - 1
+            equations = self._equations(1 / (s + u))
+            draws = prior.draw(equations, rng, _LAST if last else _SWEEPS, form=self._unseen, penalty=penalty)
+            w = draws.mean if self.complete else self._within_bounds(draws.mean)
+            if last:
+                break
+            # Squares of draws, not those of their mean, are what the likelihood expects.
+            new = self.unseen(w)
+            new *= draws.form / max(new.mean(), np.finfo(float).tiny)
+            u = (u + new) / 2 if turn else new
+            squares = (self._y - self.predicted(w)) ** 2 * (draws.residual / equations.residual(w))
+            s = self._noise(squares, u)
+            new_penalty = _SHARE_OF_U_DIFFERENCES * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
+            penalty = (penalty + new_penalty) / 2 if turn else new_penalty
+        return w
+
+    def _within_bounds(self, w: np.ndarray) -> np.ndarray:
+        """Return w, shortened if it explains more than the target's variance.
+
+        Otherwise the weight of a rarely seen attribute could escape: u grows with it, so that the examples that do not
+        show the attribute count less, and the weight grows again.
+        """
+        explained = float(w @ self._M @ w)
+        return w * np.sqrt(min(1.0, self.variance / max(explained, np.finfo(float).tiny)))
+
+    def _equations(self, weights: np.ndarray) -> Equations:
+        rows, y, M, m = self._rows, self._y, self._M, self._means
+        Q = M @ (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray() @ M
+        shared = np.outer(M @ (rows.T @ weights), m)
+        Q += shared + shared.T + weights.sum() * np.outer(m, m)
+        return Equations(Q, M @ (rows.T @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
+
+    def _noise(self, squares: np.ndarray, u: np.ndarray) -> float:
+        """Return the posterior mean of s, given squared errors and u of the examples."""
+        variances = self._noises + _SHARE_OF_U_DIFFERENCES * u + (1 - _SHARE_OF_U_DIFFERENCES) * u.mean()
+        density = -(np.log(variances) + squares / variances).sum(axis=1) / 2
+        density -= np.log(self._noises[:, 0]) + LEAST_NOISE * self.variance / self._noises[:, 0]
+        return float(np.exp(density - logsumexp(density)) @ self._noises[:, 0])
+
+
+class CompleteRegression(TargetRegression):
+    """The same for examples that all show all live attributes: nothing is unseen, and M and the means do not matter.
+
+    Parameters
+    ----------
+    blocks, live, M, first, origin
+        As for `TargetRegression`.
+    """
+
+    complete = True
+    _space = sys.maxsize  # nothing is inverted
+
+    def _arrange(
+        self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
+    ) -> None:
+        rows = [np.zeros((0, self._p))]
+        for attributes, values in used:
+            columns = np.zeros((len(values), len(first) + 1))
+            np.put_along_axis(columns, attributes, values, axis=1)
+            rows.append(columns[:, live] - origin[live])
+        self._x, self._unseen = np.concatenate(rows), np.zeros((self._p, self._p))
+        self.whole = np.ones(self.examples, dtype=bool)
+
+    def predicted(self, w: np.ndarray) -> np.ndarray:
+        """Return ``w'x`` of each example."""
+        return np.asarray(self._x @ w)
+
+    def unseen(self, w: np.ndarray) -> np.ndarray:
+        """Return 0 for each example."""
+        return np.zeros(self.examples)
+
+    @cached_property
+    def _unweighted(self) -> Equations:
+        x, y = self._x, self._y
+        return Equations(x.T @ x, x.T @ y, float(y @ y))
+
+    def _equations(self, weights: np.ndarray) -> Equations:
+        same = float(weights[0])
+        Q, r, squares = self._unweighted
+        return Equations(same * Q, same * r, same * squares)

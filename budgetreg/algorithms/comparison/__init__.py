@@ -1,0 +1,1 @@
+"""What one does without these papers: the same attributes of each example, and imputation."""

@@ -1,0 +1,271 @@
+"""Impute, then ridge: unseen values are imputed and then treated as seen, as is commonly done.
+
+The imputers are scikit-learn's. Cross-validation on the same rows chooses the strength of ridge, see
+`budgetreg.algorithms.comparison.cross_validated_ridge`.
+
+A regressor that is fitted to rows with imputed means is too large for complete rows; `full_row_scale` corrects
+its size.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows
+from budgetreg.algorithms.learner import (
+    UNBOUNDED,
+    Missing,
+    PairwiseLearner,
+    Rngs,
+    RunContext,
+    Settings,
+    SideInformation,
+    Trajectory,
+)
+from budgetreg.config.options import FLAG, one_of, option
+from budgetreg.errors import ConfigError
+from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import Block, collect
+from budgetreg.revealed.partial_rows import covariance, deviations
+from budgetreg.revealed.units import Rescaled
+from budgetreg.tasks import WithIntercept
+
+_WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
+
+_MOST_ATTRIBUTES = 100
+"""For iterative imputation, which takes ten times d regressions on d attributes at each checkpoint."""
+
+_GUESSED = "imputed values are guesses, and the regressor is not linear in them"
+
+FOLDS = 10
+"""Parts of the rows that are held out in turn to scale a regressor."""
+
+_LARGE = 30.0
+"""Excess of new values that counts: ridge expects no larger values, unless they dominate those seen."""
+
+
+@dataclass(frozen=True)
+class ImputationLearner(PairwiseLearner):
+    """Ridge on rows whose unseen values are imputed.
+
+    Attributes
+    ----------
+    impute : {'mean', 'iterative'}
+        See `imputed`.
+    rescale : bool
+        Whether regressors of rows with imputed means are scaled for complete rows, see `full_row_scale`.
+    """
+
+    impute: str = option("the method of imputation", one_of(*_WAYS))
+    rescale: bool = option("whether regressors are scaled for complete rows", FLAG, default=False)
+
+    core = "imputation"
+    version = 2
+    continues = True
+    centres_itself = True
+    scales_itself = True
+    missing = Missing.LEFT_OUT
+    uses_free = True
+    draws_groups = True
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example uniformly; impute the others and solve for ridge at each checkpoint.
+
+        There is one setting and nothing to tune; see `Learner.fit`.
+        """
+        for collected in collect(accessor, checkpoints, rngs, given.k):
+            if not collected.is_checkpoint:
+                continue  # no plans: the draws stay uniform
+            rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
+            options = {"rescale": self.rescale, "centred": given.centred, "intercept": given.intercept}
+            solutions = [
+                regressor(np.where(left_out, np.nan, X), y, impute=self.impute, excess=excess, **options)
+                for (X, y), left_out, excess in zip(
+                    tables(rescaled.blocks, accessor.d), rescaled.left_out, rescaled.excess, strict=True
+                )
+            ]
+            W = np.stack([w for w, _ in solutions])[:, :, None]
+            b = np.array([[b] for _, b in solutions])
+            outputs = WithIntercept(W, b) if given.centred or given.intercept else W
+            yield collected.examples, rescaled.as_revealed(outputs)
+
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Return nothing.
+
+        Raises
+        ------
+        ConfigError
+            If there are too many attributes for iterative imputation.
+        """
+        if self.impute == "iterative" and run.d > _MOST_ATTRIBUTES:
+            raise ConfigError(
+                f"algo.impute=iterative: at most {_MOST_ATTRIBUTES} attributes, as {run.d} would take too long; "
+                "use mean"
+            )
+        return ()
+
+    @property
+    def inactive_options(self) -> Sequence[str]:
+        """The scaling if values are imputed by regressions, as its derivation is for means."""
+        return () if self.impute == "mean" else ("rescale",)
+
+    @property
+    def words(self) -> Sequence[str]:
+        """What it sees and how it imputes."""
+        scaled = ", the regressor being scaled for complete rows" if self.rescale and self.impute == "mean" else ""
+        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}{scaled}"
+
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """Estimates are guesses."""
+        guessed = {"unbiased": _GUESSED, "second moments": _GUESSED, "boundary": UNBOUNDED}
+        if self.impute == "mean":
+            return guessed
+        return {**guessed, "minimiser": "what it minimises depends on values that scikit-learn makes up"}
+
+
+def regressor(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    impute: str,
+    rescale: bool,
+    centred: bool,
+    intercept: bool,
+    excess: float = 0.0,
+) -> tuple[np.ndarray, float]:
+    """Return the ridge regressor of imputed rows, the mean over the strengths that cross-validation chooses.
+
+    A held-out row stays in the means and in the imputation models.
+
+    Parameters
+    ----------
+    X : ndarray of float, shape (n, d)
+        NaN for unseen values.
+    y : ndarray of float, shape (n,)
+    impute : {'mean', 'iterative'}
+    rescale : bool
+        Whether the regressor is scaled for complete rows if means are imputed, see `full_row_scale`.
+    centred, intercept : bool
+        As for `fit`.
+    excess : float
+        How much larger new values are, see `budgetreg.revealed.units.Rescaled`. From `_LARGE` on, the regressor is
+        shrunk by the share of the variance that they would add, as those of AEML and AEMR are by any.
+
+    Returns
+    -------
+    w : ndarray of float, shape (d,)
+        0 for attributes never seen; all 0 for a single example, because none can be held out.
+    b : float
+        The prediction is ``b + <w, x>``.
+    """
+    w, r = np.zeros(X.shape[1]), float(y.mean()) if intercept else 0.0
+    live = np.flatnonzero(~np.isnan(X).all(axis=0))
+    if len(y) < 2 or not live.size:
+        return w, r
+    means = np.nanmean(X[:, live], axis=0)
+    Z = imputed(X[:, live] - means, impute)  # centred before imputation, so that a shift of the data changes nothing
+    if not centred:
+        Z += means
+        means = np.zeros(live.size)
+    if not Z.any() or not (y - r).any():
+        return w, r
+    # With centred attributes and a free intercept, the rows of each fold change the intercept.
+    rows = RidgeRows(Z, y - r, centred and intercept)
+    chosen = rows.chosen()
+    W, b = rows.solved(chosen)
+    w[live] = W.mean(axis=1)
+    if rescale and impute == "mean":
+        w[live] *= full_row_scale(X[:, live], y - r, chosen, centred=centred)
+    if excess >= _LARGE:
+        explained = np.square(Z @ w[live]).mean()
+        new = excess * float(np.square(w[live]) @ np.nanvar(X[:, live], axis=0))
+        w[live] *= explained / (explained + new) if new else 1.0
+    return w, r + float(b.mean()) - float(means @ w[live])
+
+
+def full_row_scale(X: np.ndarray, y: np.ndarray, strengths: np.ndarray, *, centred: bool) -> float:
+    """Return the factor, from 0 to 1, by which ridge on rows with imputed means is multiplied for complete rows.
+
+    Let complete rows have the covariance C, and covariances c with the target. If k of d values are seen of each row,
+    rows with imputed means have ``p c``, where ``p = k / d``, and ``p_2 C + (p - p_2) diag C``, where
+    ``p_2 = p (k - 1) / (d - 1)``. So least squares on them is ``(d - 1) / (k - 1)`` times ridge on complete rows, whose
+    strength is ``(d - k) / (k - 1) diag C``. This is right if the attributes are uncorrelated; the more they are
+    correlated, the more it is too large. Of all multiples ``s w``, ``s = <w, c> / w'C w`` errs least on complete rows.
+
+    Both terms are averages over parts of the rows, each with the regressor w of the other rows. In <w, c>, the values
+    of the part are divided by the share of rows that show them; C is estimated from all rows, see `covariance`.
+
+    Parameters
+    ----------
+    X : ndarray of float, shape (n, p)
+        NaN for unseen values; at least one value in each column.
+    y : ndarray of float, shape (n,)
+    strengths : ndarray of float, shape (S,)
+        Strengths of ridge, above 0: the regressor is the mean over these.
+    centred : bool
+        Whether the regressor is that of values less their means.
+
+    Returns
+    -------
+    float
+        1 if no value is unseen.
+    """
+    seen = ~np.isnan(X)
+    if seen.all():
+        return 1.0
+    means, Z = deviations(X)
+    origin = np.zeros_like(means) if centred else means
+    C, shares = covariance(Z, seen) + np.outer(origin, origin), seen.mean(axis=0)
+    filled = Z + origin
+    rows, part = RidgeRows(filled, y, free=False), np.arange(len(y)) % FOLDS
+    gain = size = 0.0
+    for held_out in (part == each for each in range(min(FOLDS, len(y)))):
+        w = rows.solved(strengths, held_out)[0].mean(axis=1)
+        gain += float(y[held_out] @ (Z[held_out] / shares + origin) @ w)
+        size += np.count_nonzero(held_out) * float(w @ C @ w)
+    return min(max(gain / size, 0.0), 1.0) if size > 0 else 1.0
+
+
+def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
+    """Return rows with the unseen values filled in.
+
+    Parameters
+    ----------
+    Z : ndarray of float, shape (n, p)
+        Values less the column's mean, at least one in each column; NaN for unseen values.
+    impute : {'mean', 'iterative'}
+        'mean' imputes the mean; 'iterative' uses `sklearn.impute.IterativeImputer` with its defaults, which regresses
+        each attribute on the others (not on the target) in ten rounds.
+
+    Returns
+    -------
+    ndarray of float, shape (n, p)
+    """
+    if impute == "mean":
+        return np.where(np.isnan(Z), 0.0, Z)
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401, enables the next import
+    from sklearn.impute import IterativeImputer
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # ten rounds are the default, converged or not
+        filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z)
+    return filled
+
+
+def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
+    for f in range(len(blocks[0].values)):
+        rows = []
+        for block in blocks:
+            # Column d is the target; one more column collects the missing values.
+            table = np.full((block.values.shape[1], d + 2), np.nan)
+            np.put_along_axis(table, block.attributes[f], block.values[f], axis=1)
+            rows.append(table)
+        table = np.concatenate(rows)
+        yield table[:, :d], table[:, d]

@@ -1,0 +1,257 @@
+"""AEML and AEFA: a factor model of what was revealed; ours.
+
+Sources are named in the modules: the posterior in `posterior`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from budgetreg.algorithms.learner import (
+    UNBOUNDED,
+    Missing,
+    Rngs,
+    Settings,
+    SideInformation,
+    SubspaceLearner,
+    Trajectory,
+    first_phase,
+)
+from budgetreg.algorithms.planned import PlannedDrawsLearner
+from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
+from budgetreg.metering.accessor import Accessor
+from budgetreg.revealed.collection import AttributeDraws, Entries, reveal
+from budgetreg.revealed.standardised import StandardisedEntries
+from budgetreg.revealed.units import Rescaled
+from budgetreg.streams import BLOCK
+
+_SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
+_LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"
+
+_VALUES, _MIX = 5, 0.1
+"""In a stream: mean number of values per attribute before the first plan; share of equal probabilities in the draws."""
+
+
+@dataclass(frozen=True)
+class FactorRegression(PlannedDrawsLearner):
+    """AEML: the posterior mean of a regressor under a factor model.
+
+    Attributes
+    ----------
+    n_factors : int
+        Factors of the model, capped at d.
+    """
+
+    n_factors: int = option("the factors of the model", whole(1), tried=(2,))
+
+    core = "factor_regression"
+    version = 5
+    version_uncentred = 6
+    version_scaled = 9
+    centres_itself = True
+    scales_itself = True
+    check_streams = 24
+    missing = Missing.LEFT_OUT
+    unlabelled = True
+    uses_free = True
+    draws_groups = True
+    bitwise_portable = False
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "unbiased": _SHRUNK,
+        "second moments": _SHRUNK,
+        "boundary": UNBOUNDED,
+        "minimiser": "an average over the posterior minimises nothing that was shown",
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example, and yield the regressor of the posterior at each checkpoint.
+
+        The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has
+        doubled, new inclusion probabilities are computed from the posterior, see
+        `budgetreg.revealed.importance_weights.regression_weights`. There is one setting and nothing to tune; see
+        `Learner.fit`.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_moments
+
+        d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
+        posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
+        for collected in self.collected(accessor, checkpoints, rngs, given):
+            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
+            standardised = StandardisedEntries(
+                rescaled.blocks, d, raw=given.zero_is_meaningful, **centring, excess=rescaled.excess
+            )
+            moments = posterior_moments(
+                posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
+            )
+            if collected.is_checkpoint:
+                outputs = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
+                yield collected.examples, rescaled.as_revealed(outputs)
+            if collected.is_plan:
+                plan_by_posterior(collected, standardised, moments, centred=given.centred)
+
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it models."""
+        return (
+            self.draws_in_words,
+            f"posterior mean of a model with {self.n_factors} factors",
+        )
+
+
+@dataclass(frozen=True)
+class StreamingFactorAnalysis(SubspaceLearner):
+    """The streaming form of AEFA, which sees each example once.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimension n of the subspace, below d.
+    n_factors : int or None
+        Factors q of the model, at least n; None: 2 n.
+    design : {'importance', 'uniform'}
+        'importance' draws attributes in proportion to their root mean squares, once each has 5 values on average, and
+        plans again at each doubling; 'uniform' draws uniform subsets.
+    """
+
+    n_factors: int | None = option("the factors of the model", whole(1) | NOTHING, tried=(2, 5))
+    design: str = option("how attributes are drawn", one_of("importance", "uniform"))
+
+    core = "streaming_factor_analysis"
+    continues = True
+    centres_itself = True
+    missing = Missing.LEFT_OUT
+    uses_free = True
+    draws_groups = True
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "unbiased": _LIKELIEST,
+        "second moments": _LIKELIEST,
+        "boundary": UNBOUNDED,
+        "minimiser": "a likelihood has several peaks, and a step is certified to go up by a test of its own",
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example, and yield the factor model's leading subspace; see `Learner.fit`.
+
+        Nothing depends on the number of examples to come. Memory is O(d q^2) per stream. The cost of an example does
+        not depend on d, except for outputs and for plans, of which there is one per doubling of the examples. There is
+        one setting and nothing to tune.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.algorithms.factors.stepwise import EM_BLOCK, StreamModel
+
+        d = accessor.d
+        q = min(self.n_factors or 2 * self.n_components, d)
+        streams = [
+            StreamModel(rng, AttributeDraws(rng, d, given.k, accessor.free, accessor.groups), d, q) for rng in rngs
+        ]
+        next_plan = -(-_VALUES * d // given.k)
+        for start, stop in pairwise(sorted({*range(0, checkpoints[-1], EM_BLOCK), *checkpoints})):
+            attributes, values = reveal(accessor, [stream.draws for stream in streams], start, stop, d)
+            for stream, i, x in zip(streams, attributes, values, strict=True):
+                stream.see(i, x)
+            if stop in checkpoints:
+                yield stop, np.stack([stream.subspace(self.n_components) for stream in streams])[:, None]
+            if self.design == "importance" and stop % EM_BLOCK == 0 and stop >= next_plan:
+                next_plan = 2 * stop
+                for stream in streams:
+                    stream.draws.plan(np.sqrt(stream.model.mean_squares()[stream.draws.members]), _MIX)
+
+    def refuse(self) -> str | None:
+        """Refuse fewer factors than the subspace has dimensions."""
+        n, q = self.n_components, self.n_factors
+        return f"algo.n_factors={q}: must be at least algo.n_components={n}" if q is not None and q < n else None
+
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it models."""
+        return (
+            self._draws,
+            f"leading subspace of a model with {self.n_factors or 2 * self.n_components} factors that "
+            "looks at each example once",
+        )
+
+    @property
+    def _draws(self) -> str:
+        larger = ", those with larger second moments the likelier" if self.design == "importance" else ""
+        return f"k attributes per example{larger}"
+
+
+@dataclass(frozen=True)
+class FactorAnalysis(StreamingFactorAnalysis):
+    """AEFA: the likeliest factor model of all that was revealed.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimension of the subspace, below d.
+    n_factors : int or None
+        Factors of the model; None: ``2 n_components``.
+    design : {'importance', 'uniform'}
+        'importance' draws attributes, after a uniform first phase, in proportion to their root mean squares in that
+        phase; 'uniform' draws uniform subsets.
+    phase_one : float
+        The first phase's share of the examples up to the last checkpoint; it has at least ``10 d / k`` examples.
+    mix : float
+        Share of equal probabilities in the draws.
+    noise : {'each', 'shared'}
+        Whether each attribute has its noise variance, or all share one.
+    kappa : 'auto', 'model' or float
+        Weight of the model in each entry of the second moment, in observations of the pair. 'auto' takes the weight
+        whose subspace keeps most of held-out examples, and 0 while too little was seen; 'model' uses the model alone.
+    """
+
+    phase_one: float = option("the first phase's share of the examples", FRACTION, tried=(0.5,))
+    mix: float = option("the share of equal probabilities in the draws", FRACTION, tried=(0.5,))
+    noise: str = option("whether each attribute has a noise of its own", one_of("each", "shared"))
+    kappa: float | str = option(
+        "the weight of the model, in pairs", one_of("auto", "model") | POSITIVE, tried=("auto", "model", 100.0)
+    )
+
+    core = "factor_analysis"
+    continues = False  # its first phase is a share of all examples
+    version = 3
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example, and yield the moment estimate's leading subspace; see `Learner.fit`.
+
+        There is one setting and nothing to tune.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.algorithms.factors.likelihood import RevealedEntries
+        from budgetreg.algorithms.factors.moment_estimate import estimate
+        from budgetreg.eigenspaces import leading
+
+        d, last, k, n = accessor.d, checkpoints[-1], given.k, self.n_components
+        m_1 = min(last, max(first_phase(self.phase_one, last), -(-10 * d // k)))
+        entries, draws = Entries(d), [AttributeDraws(rng, d, k, accessor.free, accessor.groups) for rng in rngs]
+        plans = {m_1} if self.design == "importance" else set()
+        for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
+            entries.add(*reveal(accessor, draws, start, stop, d))
+            if stop in checkpoints or stop in plans:
+                (block,) = entries.blocks()
+                revealed = [RevealedEntries(i, x, d) for i, x in zip(*block, strict=True)]
+            if stop in checkpoints:
+                yield stop, np.stack([leading(estimate(self, stream), n) for stream in revealed])[:, None]
+            if stop in plans:
+                for draw, stream in zip(draws, revealed, strict=True):
+                    draw.plan(np.sqrt(stream.mean_squares[draw.members]), self.mix)
+
+    def refuse(self) -> str | None:
+        """Allow any number of factors: the model counts less the more often pairs are seen."""
+        return None
+
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it models."""
+        factors = self.n_factors or 2 * self.n_components
+        return self._draws, f"leading subspace of the likeliest model with {factors} factors"

@@ -1,0 +1,1 @@
+"""E. Hazan, T. Koren. Linear Regression with Limited Observation. ICML 2012: AERR, AELR and AESVR."""

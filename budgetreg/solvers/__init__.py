@@ -1,1 +1,0 @@
-"""Exact minimisers, projections and eigenspaces: functions of arrays, independent of learners and budgets."""

@@ -1,0 +1,175 @@
+"""Certificates that an output is the best for the values shown, without the solver that computed it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from budgetreg.metering.table import Table
+from budgetreg.streams import generator
+from budgetreg.testing.expectations import LearnerUnderTest, Oracle, expect
+
+D, K = 8, 6
+
+CHECKPOINTS = (3, D, 40)
+"""Numbers of examples at which outputs are certified: below, at and above the number of attributes."""
+
+RADII = (0.01, 0.5, 100.0)
+"""Two at which the ball binds, and one at which it does not."""
+
+_TOLERANCE = 1e-9
+"""Largest duality gap, as a share of the scale of what is minimised."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The values that a learner was shown up to a checkpoint, and its output.
+
+    Attributes
+    ----------
+    attributes : list of ndarray of int
+        The attributes seen of each example, in order.
+    values : list of ndarray of float
+        Their values.
+    y : ndarray of float, shape (m,)
+        Targets.
+    output : ndarray of float
+        Regressors (d, G), or subspaces (G, d, n).
+    """
+
+    attributes: list[np.ndarray]
+    values: list[np.ndarray]
+    y: np.ndarray
+    output: np.ndarray
+
+
+def run(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]]) -> list[Shown]:
+    """Run a learner along two streams, the same examples in two orders; return each at each checkpoint.
+
+    The attributes differ in size, two of them are equal, and one is always 0.
+    """
+    rng, m = generator("check certificates"), CHECKPOINTS[-1]
+    X = rng.standard_normal((m, D)) * np.geomspace(0.1, 10, D) * (rng.random((m, D)) < 0.8)
+    X[:, 3], X[:, 5] = X[:, 4], 0
+    y = X @ np.linspace(-1, 1, D) + rng.standard_normal(m)
+    orders = np.stack([np.arange(m), rng.permutation(m)])
+    shown = []
+    table = Table(X, y)
+    rngs = [generator("check certificates", f) for f in range(2)]
+    outputs, _ = subject.run(table, orders, rngs, K, settings, CHECKPOINTS)
+    for f, order in enumerate(orders):
+        # A run of this stream alone shows what it sees, as the rows of both streams are the same.
+        again = [generator("check certificates", f)]
+        _, reveals = subject.run(table, order[None], again, K, settings, CHECKPOINTS)
+        for checkpoint, output in zip(CHECKPOINTS, outputs, strict=True):
+            rows = order[:checkpoint]
+            seen = reveals.of(rows)
+            values = [X[row, each] for row, each in zip(rows, seen, strict=True)]
+            shown.append(Shown(seen, values, y[rows], output[f]))
+    return shown
+
+
+def least(
+    what: str,
+    w: np.ndarray,
+    B: float,
+    gradient: np.ndarray,
+    scale: float,
+    norm: Callable[[np.ndarray], float],
+    dual: Callable[[np.ndarray], float],
+) -> None:
+    """Expect a regressor to minimise a convex function f over the ball ``|w| <= B``.
+
+    With the gradient g at w, no u in the ball has ``f(u) < f(w) - gap`` for the duality gap ``gap = <g, w> + B |g|_*``,
+    which is the maximum of ``<g, w - u>`` (M. Jaggi, Revisiting Frank-Wolfe, ICML 2013).
+
+    Parameters
+    ----------
+    what : str
+        What is minimised, for messages.
+    w, gradient : ndarray of float, shape (d,)
+    B : float
+    scale : float
+        Scale of the function's values, of which a gap is a share.
+    norm, dual : callable
+        The norm of the ball, and the dual norm.
+    """
+    expect(norm(w) <= B * (1 + _TOLERANCE), f"a regressor of norm {norm(w):.6g} is returned for the radius {B:g}")
+    gap = float(gradient @ w + B * dual(gradient))
+    expect(gap <= _TOLERANCE * scale, f"{what} is up to {gap / scale:.2g} of its scale above its minimum at B={B:g}")
+
+
+def one_norm(w: np.ndarray) -> float:
+    """Return ``|w|_1``."""
+    return float(np.abs(w).sum())
+
+
+def two_norm(w: np.ndarray) -> float:
+    """Return ``|w|_2``."""
+    return float(np.linalg.norm(w))
+
+
+def largest(w: np.ndarray) -> float:
+    """Return ``|w|_inf``."""
+    return float(np.abs(w).max())
+
+
+@dataclass(frozen=True)
+class BallOracle(Oracle):
+    """Certifies that no regressor of a ball has a smaller loss ``|X w - y|^2 / 2``, from full rows.
+
+    Attributes
+    ----------
+    norm, dual : callable
+        The ball's norm, and the dual one.
+    """
+
+    norm: Callable[[np.ndarray], float]
+    dual: Callable[[np.ndarray], float]
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Certify the minimisers by their duality gaps, in proportion to ``|y|^2 / 2``, the loss at 0."""
+        for shown in run(subject, {"B": RADII}):
+            expect(all(np.array_equal(seen, np.arange(D)) for seen in shown.attributes), "not all attributes were seen")
+            X, y = np.stack(shown.values), shown.y
+            for w, B in zip(shown.output.T, RADII, strict=True):
+                what = f"the loss of {len(y)} examples"
+                least(what, w, B, X.T @ (X @ w - y), y @ y / 2, self.norm, self.dual)
+
+
+_FULL_D, _FULL_M = 6, 2000
+"""Attributes and examples of the full rows."""
+
+_OFF = 0.03
+"""Share of what can be gained that a model may lose to its prior, to chance and to its few steps."""
+
+
+@dataclass(frozen=True)
+class FullRowsOracle(Oracle):
+    """Checks that full rows lead a learner of all second moments to least squares, or to the best subspace.
+
+    Attributes
+    ----------
+    settings : mapping of str to sequence of float
+        Parameters, one value each; those that the learner has are used.
+    """
+
+    settings: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with least squares, or the best subspace, at k = d on examples that one factor moves."""
+        rng = generator("check factor models")
+        X = np.outer(rng.standard_normal(_FULL_M), np.linspace(0.4, 1.5, _FULL_D))
+        X += rng.standard_normal((_FULL_M, _FULL_D)) * np.linspace(1, 0.3, _FULL_D)
+        y = X @ np.linspace(-1, 1, _FULL_D) + rng.standard_normal(_FULL_M)
+        orders, rngs = np.arange(_FULL_M)[None], [generator("check factor draws")]
+        (output,), _ = subject.run(Table(X, y), orders, rngs, _FULL_D, self.settings)
+        C = X.T @ X / _FULL_M
+        if output.ndim == 3:
+            best, w = np.linalg.solve(C, X.T @ y / _FULL_M), output[0, :, 0]
+            lost, stake = float((w - best) @ C @ (w - best)), float(best @ C @ best)
+        else:
+            V = output[0, 0]
+            stake = float(np.linalg.eigvalsh(C)[-V.shape[1] :].sum())
+            lost = stake - float(np.vdot(V, C @ V))
+        expect(lost <= _OFF * stake, f"on full rows {lost / stake:.2g} of the possible gain is lost")

@@ -1,1 +1,0 @@
-"""Update rules of regressors and subspaces, one module each, with the estimates that they need."""

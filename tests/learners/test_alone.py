@@ -1,0 +1,27 @@
+"""The algorithms of each paper can be read alone: their modules load few others, and nothing that checks them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import budgetreg
+
+ALGORITHMS = Path(budgetreg.__file__).parent / "algorithms"
+PAPERS = sorted(
+    path.relative_to(ALGORITHMS).with_suffix("").as_posix().replace("/", ".")
+    for path in ALGORITHMS.rglob("*.py")
+    if "_20" in str(path.relative_to(ALGORITHMS)) and path.stem != "__init__"
+)
+MOST = 15
+
+
+@pytest.mark.parametrize("module", PAPERS)
+def test_a_paper_loads_few_modules(module):
+    code = f"import sys, budgetreg.algorithms.{module}; print(*(m for m in sys.modules if m.startswith('budgetreg')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = done.stdout.split()
+    assert f"budgetreg.algorithms.{module}" in loaded
+    assert len(loaded) <= MOST, loaded
+    assert not [name for name in loaded if name.startswith("budgetreg.testing")]
