@@ -6,7 +6,9 @@ from mutation import Mutant, around, rewrite
 
 ADVICE = "tests/analysis/test_advice.py"
 CALIBRATION = "tests/protocol/test_calibration.py"
-CHOOSING_K = "tests/protocol/test_choosing_k.py"
+CHOOSING_K = (
+    "tests/protocol/test_choosing_k.py::test_choices_are_planned_at_doubled_amounts_while_enough_is_left"  # in-process
+)
 COLLECTION = "tests/revealed/test_collection.py"
 CELLS = "tests/sampling/test_cells.py"
 CONSTANT = "tests/learners/test_constant_attributes.py"
@@ -431,6 +433,13 @@ MUTANTS = (
         ROUNDS,
         rewrite("self._spent + _1", "_1"),
         "the first plan knows nothing but the pilot",
+        (CHOOSING_K,),
+    ),
+    Mutant(
+        "the first round ignores prices",
+        ROUNDS,
+        rewrite("_VALUES * self._prices.sum()", "_VALUES * len(self._prices)"),
+        "the first plan knows too little of expensive attributes",
         (CHOOSING_K,),
     ),
     Mutant(

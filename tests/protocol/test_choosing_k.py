@@ -120,12 +120,17 @@ def test_the_bill_is_noted_at_each_amount() -> None:
     assert [int(bill.reveals.until(amount).sum()) for amount in amounts] == [30, 70]
 
 
-@pytest.mark.parametrize(("pilot", "total", "plans"), [(0, 60, [10, 20]), (0, 70, [10, 20, 40]), (2, 70, [20, 40])])
-def test_choices_are_planned_at_doubled_amounts_while_enough_is_left(pilot: int, total: int, plans: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("pilot", "price", "total", "plans"),
+    [(0, 1, 60, [10, 20]), (0, 1, 70, [10, 20, 40]), (2, 1, 70, [20, 40]), (0, 2, 140, [20, 40, 80])],
+)
+def test_choices_are_planned_at_doubled_amounts_while_enough_is_left(
+    pilot: int, price: float, total: int, plans: list[int]
+) -> None:
     """First after two values of each of five attributes, with the pilot; at least 40 % is left for the last round."""
     rows = np.arange(60)[None]
     accessor = Accessor(Table(X, Y), rows[:, pilot:], 1, 5, (total,), noted=True, pilot=rows[:, :pilot])
-    purse = Purse(np.ones(5), 5.0 * pilot)
+    purse = Purse(np.full(5, price), 5.0 * pilot * price)
     bought = list(purchases(accessor, (total,), [np.random.default_rng(0)], purse, price_aware=False))
     assert [each.examples for each in bought if each.is_plan] == plans
     assert [each.examples for each in bought if each.is_checkpoint] == [total]
