@@ -198,5 +198,4 @@ def _draw(folder: Path) -> None:
     if not receipt.holds(CURVE_FILES):
         from budgetreg.figures.curves import plot_run  # here, as matplotlib is slow to load
 
-        plot_run(folder)
-        receipt.write(CURVE_FILES)
+        receipt.write(path.name for path in plot_run(folder))
