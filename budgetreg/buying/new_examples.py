@@ -32,13 +32,13 @@ def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path
     Raises
     ------
     DataError
-        If the table cannot be read, or has none of the attributes.
+        If the table cannot be read, has none of the attributes, or holds something other than numbers.
     """
     d = len(state.attributes)
     if isinstance(examples, np.ndarray):
         if examples.ndim != 2 or examples.shape[1] != d:
             raise DataError(f"the examples have shape {examples.shape}, and {d} columns are needed, for the attributes")
-        return [str(row + 1) for row in range(len(examples))], examples.astype(np.float64)
+        return [str(row + 1) for row in range(len(examples))], _numbers(examples)
     sheet = read_sheet(at_home(examples)) if isinstance(examples, str | Path) else sheet_of(examples, "the examples")
     known = [name for name in state.attributes if name in sheet.columns]
     if not known:
@@ -61,6 +61,18 @@ def new_examples(state: State, examples: "pd.DataFrame | np.ndarray | str | Path
         if name in rows.values:
             X[:, at] = [np.nan if value is None else value for value in rows.values[name]]
     return rows.names, X
+
+
+def _numbers(examples: np.ndarray) -> np.ndarray:
+    """Return an array as estimators take it: NaN for what is masked, and no dates, text or values too large."""
+    from budgetreg.estimators.containers import plain, refuse_sizes  # here, as scikit-learn is slow to load
+
+    try:
+        X = np.asarray(plain(examples, "the array of examples"), dtype=np.float64)
+        refuse_sizes(X, "the array of examples", small=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(str(error)) from error
+    return X
 
 
 def _counts_rows(frame: "pd.DataFrame") -> bool:

@@ -145,3 +145,16 @@ def test_an_attribute_named_example_is_no_column_of_names(path: Path) -> None:
     new = study.predict(table.drop(columns="id"))
     assert new["id"].tolist() == ["1", "2", "3", "4"]
     assert new["prediction"].tolist() == study.predict(table)["prediction"].tolist()
+
+
+def test_an_array_of_examples_is_read_as_estimators_read_it(path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(y=X.sum(axis=1))
+    study = budgetreg.Study.create(path, examples=table, targets="y")
+    masked = np.ma.masked_array([[1.0, 777.0]], [[False, True]])
+    expected = study.predict(np.array([[1.0, np.nan]]))
+    pd.testing.assert_frame_equal(study.predict(masked), expected)
+    for wrong in (np.array([["2020-01-01"] * 2], dtype="M8[D]"), np.array([["1", "2"]]), np.array([[1e155, 0.0]])):
+        with pytest.raises(DataError, match="the array of examples"):
+            study.predict(wrong)
