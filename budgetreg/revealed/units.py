@@ -152,7 +152,12 @@ class Rescaled:
         scale, shift = stored or (np.ones((F, d)), np.zeros((F, d)))
         spreads, levels = np.sqrt(deviations / np.maximum(counts - 1, 1)) / scale, np.abs(means + shift) / scale
         largest = np.maximum(spreads, levels).max(axis=1, keepdims=True)
-        small, wild, heavy = varies & negligible(spreads, levels), np.zeros((F, d), dtype=bool), np.zeros((F, 1), bool)
+        # Two values may be near each other by chance, and a column of them has hardly any weight.
+        small, wild, heavy = (
+            varies & (counts > 2) & negligible(spreads, levels),
+            np.zeros((F, d), dtype=bool),
+            np.zeros((F, 1), bool),
+        )
         for f in range(F):
             attributes, values = _joined(blocks, f)
             heavy[f] = infinite_variance(_without(attributes, small[f], d), values, d)

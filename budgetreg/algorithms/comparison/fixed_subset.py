@@ -147,6 +147,7 @@ def _outputs(entries: Entries, chosen: np.ndarray, accessor: Accessor, given: Si
     rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
     for f, (X, y) in enumerate(imputation.tables(rescaled.blocks, accessor.d)):
         options = {"centred": given.centred, "intercept": given.intercept, "excess": rescaled.excess[f]}
+        options["limited"] = bool(rescaled.left_out[f].any())
         some = chosen[f][chosen[f] < accessor.d]
         X = np.where(rescaled.left_out[f], np.nan, X)[:, some]
         W[f, some, 0], b[f] = imputation.regressor(X, y, impute="mean", rescale=True, **options)

@@ -83,7 +83,14 @@ class ImputationLearner(PairwiseLearner):
             rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
             options = {"rescale": self.rescale, "centred": given.centred, "intercept": given.intercept}
             solutions = [
-                regressor(np.where(left_out, np.nan, X), y, impute=self.impute, excess=excess, **options)
+                regressor(
+                    np.where(left_out, np.nan, X),
+                    y,
+                    impute=self.impute,
+                    excess=excess,
+                    limited=bool(left_out.any()),
+                    **options,
+                )
                 for (X, y), left_out, excess in zip(
                     tables(rescaled.blocks, accessor.d), rescaled.left_out, rescaled.excess, strict=True
                 )
@@ -137,6 +144,7 @@ def regressor(
     centred: bool,
     intercept: bool,
     excess: float = 0.0,
+    limited: bool = False,
 ) -> tuple[np.ndarray, float]:
     """Return the ridge regressor of imputed rows, the mean over the strengths that cross-validation chooses.
 
@@ -155,6 +163,9 @@ def regressor(
     excess : float
         How much larger new values are, see `budgetreg.revealed.units.Rescaled`. From `_LARGE` on, the regressor is
         shrunk by the share of the variance that they would add, as those of AEML and AEMR are by any.
+    limited : bool
+        Whether the regressor is shortened where it explains more than the variance of the target, because attributes
+        are left out, and imputation has few values of the others.
 
     Returns
     -------
@@ -185,6 +196,12 @@ def regressor(
         explained = np.square(Z @ w[live]).mean()
         new = excess * float(np.square(w[live]) @ np.nanvar(X[:, live], axis=0))
         w[live] *= explained / (explained + new) if new else 1.0
+    if limited:
+        origin, deviation = deviations(X[:, live])
+        origin = origin * (not centred)
+        C = covariance(deviation, ~np.isnan(X[:, live])) + np.outer(origin, origin)
+        explained = float(w[live] @ C @ w[live])
+        w[live] *= np.sqrt(min(1.0, float(np.square(y - r).mean()) / explained)) if explained else 1.0
     return w, r + float(b.mean()) - float(means @ w[live])
 
 
