@@ -35,6 +35,7 @@ class ToyConfig:
         return SimpleNamespace(
             name=self.algo_name,
             predicts=self.n_components is None,
+            tuned=("B", "eta"),
             bitwise_portable=True,
             grid={"B": (1.0, 3.0, 6.0), "eta": (0.1, 1.0), "forgetting": (0.5, 1.0)},
             in_grid=lambda name: SimpleNamespace(unlimited=name != "forgetting"),

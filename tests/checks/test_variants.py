@@ -31,7 +31,7 @@ def test_variants_are_valid_learners(name):
 def test_every_option_takes_several_values_in_some_learner():
     """Except updates, which are learners of their own, options with one value, and moments, as checks have no pilot.
 
-    Plans that ignore prices are those of equal prices, which tests of prices compare. What is declared as `everything`
+    Plans that ignore prices are those of equal prices, which tests of prices compare. What is declared as `options_without_draws`
     needs k = d, whereas checks see fewer attributes; `tests.revealed.test_everything` compares it with draws.
     """
     seen = {core: {name: set() for name in options_of(learner)} for core, learner in cores().items()}
@@ -43,7 +43,7 @@ def test_every_option_takes_several_values_in_some_learner():
         (core, name) for core, options in seen.items() for name, values in options.items() if len(values - {None}) < 2
     }
     planned = {("moment_regression", "prices"), ("factor_regression", "prices")}
-    everything = {(core, name) for core, learner in cores().items() for name in learner.everything}
+    everything = {(core, name) for core, learner in cores().items() for name in learner.options_without_draws}
     assert single == {("svr", "update"), ("two_phase", "data_point"), ("partial", "moments"), *planned, *everything}
 
 

@@ -76,8 +76,8 @@ REST = "bmi,2\n7,3\nbp,4\n"
         (f"attribute,cost\nage,-2\n{REST}", "cost must be 0 or from 1e-30 to 1e+30, not -2"),
         (f"attribute,cost\nage,nan\n{REST}", "cost must be 0 or from 1e-30 to 1e+30, not nan"),
         (f"attribute,cost\nage,inf\n{REST}", "cost must be 0 or from 1e-30 to 1e+30, not inf"),
-        (f"attribute,cost\nage,cheap\n{REST}", "line 2: attribute 'age': cost is not a number: 'cheap'"),
-        (f"attribute,cost\nage,\n{REST}", "is not a number: ''"),
+        (f"attribute,cost\nage,cheap\n{REST}", "line 2: attribute 'age': cost: 'cheap' is not a number"),
+        (f"attribute,cost\nage,\n{REST}", "'' is not a number"),
         (f"attribute,cost\nage,1,5\n{REST}", "line 2: 3 fields, but the header has 2"),
     ],
 )
