@@ -16,7 +16,7 @@ _LEAST = 3
 _CONSTANT = 1e-12
 """Ratio of variance to mean square up to which an attribute is constant but for rounding."""
 
-_NEGLIGIBLE = 1e-5
+_NEGLIGIBLE = 1e-9
 """Standard deviation, in units of the data or of the largest value in the table, below which an attribute may be what
 rounding leaves, or a value that is nearly always the same. In everyday units numbers spread by more."""
 
