@@ -1,0 +1,169 @@
+"""Attributes whose values do not show their scale are left out and named, and no prediction grows without bound."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn import datasets
+
+from budgetreg.buying.learning import learn
+from budgetreg.cli.app import main
+from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
+from budgetreg.notices import Notice
+from budgetreg.protocol.side_information import spreads
+from budgetreg.revealed.collection import Block
+from budgetreg.revealed.tails import few_differ, over_decades
+from budgetreg.revealed.units import Rescaled
+
+N, TEST, D = 100, 2000, 6
+
+Column = Callable[[np.random.Generator], np.ndarray]
+
+
+def rare(at: float, within: float, other: Callable[[np.random.Generator, int], np.ndarray]) -> Column:
+    """Return a column near one value in the rows learned from; one in twenty other rows has another one."""
+
+    def drawn(rng: np.random.Generator) -> np.ndarray:
+        x = at + within * rng.normal(size=N + TEST)
+        x[N::20] = other(rng, len(x[N::20]))
+        return x
+
+    return drawn
+
+
+COLUMNS: dict[str, Column] = {
+    "rounding": rare(0, 1e-13, lambda rng, n: np.full(n, 0.5)),
+    "small": rare(0, 1e-6, lambda rng, n: np.full(n, 0.5)),
+    "nearly constant": rare(1, 1e-9, lambda rng, n: 1 + rng.normal(size=n)),
+    "nearly constant and large": rare(1e9, 1.0, lambda rng, n: 1e9 * rng.normal(size=n)),
+    "lognormal": lambda rng: np.exp(4 * rng.normal(size=N + TEST)),
+    "lognormal, of both signs": lambda rng: np.exp(8 * rng.normal(size=N + TEST)) - 1,
+    "tiny and lognormal": lambda rng: 1e-19 * np.exp(5 * rng.normal(size=N + TEST)),
+}
+
+
+def table(column: Column | None = None, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows to learn from, then rows to test on, of normal attributes and, last, two such columns."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(N + TEST, 1)) + rng.normal(size=(N + TEST, D))
+    y = Z[:, :3].sum(axis=1) + rng.normal(size=N + TEST)
+    return (Z if column is None else np.column_stack([Z, column(rng), column(rng)])), y
+
+
+def error(estimator: ImputeRidge | AEMR | AEML | FixedSubset, X: np.ndarray, y: np.ndarray) -> float:
+    residuals = estimator.fit(X[:N], y[:N]).predict(X[N:]) - y[N:]
+    return float(np.mean(np.square(residuals)) / y[N:].var())
+
+
+QUICK = [lambda: AEMR(k=3, partner="none"), lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3)]
+SLOW = [
+    *(lambda: AEMR(k=3), lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")),
+    *(lambda: AEMR(k=D + 2), lambda: AEML(k=None)),
+]
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("made", [*QUICK, *(pytest.param(made, marks=pytest.mark.slow) for made in SLOW)])
+def test_no_error_is_above_that_without_the_columns(made, kind):
+    X, y = table(COLUMNS[kind])
+    with pytest.warns(Notice, match="some attributes are left out.*number 7, number 8"):
+        estimator = made()
+        with_columns = error(estimator, X, y)
+    assert (estimator.coef_[-2:] == 0).all() and estimator.coef_[:D].any()
+    assert with_columns < error(made(), X[:, :D], y) + 0.4
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_the_joint_model_does_not_extrapolate_either(missing):
+    """Values far from those seen change neither a prediction nor what is expected of others."""
+    X, y = table(COLUMNS["rounding"])
+    train = np.where(np.random.default_rng(1).random((N, D + 2)) < missing, np.nan, X[:N])
+    model = learn(train, y[:N], seed=0, algo="aeml")
+    assert model.left_out == (D, D + 1)
+    holes = np.where(np.random.default_rng(2).random((TEST, D + 2)) < 0.3, np.nan, X[N:])
+    assert np.square(model.predict(holes) - y[N:]).mean() < 1.2 * y[N:].var()
+
+
+def test_everyday_units_leave_nothing_out():
+    X, y = table()
+    units = np.array([5e4, 1e-3, 1e9, 1.0, 1e-4, 30.0])
+    level = np.array([2e5, 2e-3, 1e9, 0.0, -1e-3, 1e3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Notice)
+        plain, scaled = (ImputeRidge(k=3).fit(of[:N], y[:N]) for of in (X, X * units + level))
+    np.testing.assert_allclose(scaled.predict(X[N:] * units + level), plain.predict(X[N:]), rtol=1e-6)
+
+
+def tables_of_scikit_learn() -> Iterator[np.ndarray]:
+    yield datasets.load_diabetes(scaled=False).data
+    yield datasets.load_breast_cancer().data
+    yield datasets.load_wine().data
+
+
+@pytest.mark.parametrize("n", [3, 4, 8, 15, 30, 100])
+def test_no_column_of_the_bundled_tables_is_left_out(n):
+    """The results in this repository stay as they are."""
+    rng = np.random.default_rng(n)
+    for X in tables_of_scikit_learn():
+        d = X.shape[1]
+        for _ in range(10):
+            rows = X[rng.choice(len(X), n, replace=False)]
+            values = np.column_stack([rows, rng.normal(size=n)])[None]
+            block = Block(np.broadcast_to(np.arange(d + 1), values.shape), values)
+            pilot = rows[:6]
+            scale = np.broadcast_to(1 / spreads(pilot), (1, d))
+            shift = pilot.mean(axis=0) * scale
+            seen = Block(block.attributes, np.column_stack([rows * scale[0] - shift[0], values[0, :, d]])[None])
+            assert not Rescaled([block], d, True).left_out.any()
+            assert not Rescaled([seen], d, True, (scale, shift)).left_out.any()
+
+
+def test_few_values_that_differ_do_not_show_how_far_away_others_will_be():
+    same = np.zeros(40)
+
+    def shown(*others: float, n: int = 40, least: float = 0.0) -> bool:
+        return not few_differ(np.append(same[len(others) : n], others), least)
+
+    assert shown(1, n=19) and not shown(1, n=20)
+    assert shown(0.2, n=8, least=0.1) and not shown(0.05, n=8, least=0.1)
+    assert shown(1, 2, 3) and not shown(1, 2, 3.1) and not shown(-1, 3.1, n=14) and shown(-1, 3.1, n=13)
+    assert shown(1, 2, 3, 9) and shown() and not few_differ(np.array([0.0, 0, 5]))
+    assert not few_differ(np.random.default_rng(0).integers(0, 2, 40).astype(float))
+
+
+def test_columns_over_decades_stand_out():
+    rng = np.random.default_rng(3)
+    normal, skewed = list(rng.normal(size=(8, 30))), [np.exp(3 * rng.normal(size=30)) for _ in range(3)]
+    assert over_decades([*normal, *skewed]).tolist() == [False] * 8 + [True] * 3
+    assert over_decades([*normal, *(-1e-9 * x for x in skewed)]).tolist() == [False] * 8 + [True] * 3
+    assert not over_decades(skewed).any(), "all show their tails together"
+    assert not over_decades(normal).any() and not over_decades([np.empty(0), np.ones(3), *normal]).any()
+    milder = np.exp(1.1 * np.linspace(-1.5, 1.5, 30))
+    assert not over_decades([*normal, milder]).any() and over_decades([*normal, milder, *skewed])[8]
+
+
+def test_the_pilot_does_not_scale_by_rounding():
+    rng = np.random.default_rng(4)
+    X = np.column_stack([5 * rng.normal(size=6), 1e-12 * rng.normal(size=6), np.full(6, 3.0)])
+    unit = spreads(X)
+    assert unit[0] == X[:, 0].std(ddof=1) and unit[1] > 1 and unit[2] == 3
+
+
+def test_commands_name_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    X, y = table(COLUMNS["rounding"])
+    header = ",".join([*(f"x{i}" for i in range(D)), "idle", "still", "y"])
+    np.savetxt("own.csv", np.column_stack([X, y])[: N + 20], delimiter=",", header=header, comments="")
+    words = "dataset=file dataset.path=own.csv algo=impute_ridge k=3 backend=sequential"
+    assert main(f"run {words} repetitions=2 checkpoints=1 out=run".split()) == 0
+    err = capsys.readouterr().err
+    assert "impute_ridge: 'idle' in 2, 'still' in 2 of 2 repetitions" in err and "dataset.ranges=FILE" in err
+    assert "radii" not in err
+    assert main(f"fit {words} out=fit".split()) == 0
+    assert "'idle' in 1, 'still' in 1 of 1 repetitions" in capsys.readouterr().err
+    ranges = "".join(f"{name},-5,5\n" for name in header.split(",")[:-1])
+    (tmp_path / "ranges.csv").write_text(f"attribute,low,high\n{ranges}")
+    assert main(f"fit {words} dataset.ranges=ranges.csv out=known".split()) == 0
+    assert "left out" not in capsys.readouterr().err
