@@ -198,4 +198,5 @@ def _draw(folder: Path) -> None:
     if not receipt.holds(CURVE_FILES):
         from budgetreg.figures.curves import plot_run  # here, as matplotlib is slow to load
 
-        receipt.write(path.name for path in plot_run(folder))
+        plot_run(folder)
+        receipt.write(CURVE_FILES)

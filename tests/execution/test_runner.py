@@ -417,7 +417,6 @@ def test_a_run_is_drawn_if_its_figure_is_not_current(tmp_path, monkeypatch):
         drawn.append(folder)
         for name in CURVE_FILES:
             (folder / name).write_bytes(b"a picture")
-        return [folder / name for name in CURVE_FILES]
 
     monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", SimpleNamespace(plot_run=plot_run))
     monkeypatch.setattr("budgetreg.protocol.repetitions.run_repetitions", toy_repetitions)

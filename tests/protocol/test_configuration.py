@@ -225,7 +225,7 @@ def test_checkpoints_must_increase(default: DictConfig, examples: list[int]) -> 
         ("algo__split", "evn", "did you mean 'even'?"),
         ("algo__split", 0, "whole number of at least 1"),
         ("algo__average", "foo", "one of all, suffix, last"),
-        ("algo__core", "exactly", "one of exact, factor_regression, streaming_factor_analysis, factor_analysis"),
+        ("algo__core", "exactly", "one of exact, factor_analysis, factor_regression, fixed_subset"),
         ("algo__update", "adam", "one of ogd, eg, pegasos"),
         ("algo__grid__eta", [], "increasing list of numbers above 0"),
         ("algo__grid__eta", [1, 0.5], "increasing list of numbers above 0"),

@@ -196,13 +196,13 @@ def test_lists_of_groups_that_cannot_be_used_are_one_line(tmp_path: Path, text: 
     [
         ("g,10,panel", "g,11,panel", "line 8: attribute 'g': its group has the price 10 already, on line 2"),
         ("e,5,dummies\nf,5,dummies", "e,,dummies\nf,,dummies", "no price for e, f: each of the 7 attributes needs one"),
-        ("d,2,", "d,,", "line 5: attribute 'd': cost is not a number: ''"),
+        ("d,2,", "d,,", "line 5: attribute 'd': cost: '' is not a number"),
         (
             "cost,group",
             "cost,panel",
             "line 1: no column 'panel' is known; a price list has the columns attribute,cost",
         ),
-        ("b,1,", "b,x,", "line 3: attribute 'b': cost is not a number: 'x'"),
+        ("b,1,", "b,x,", "line 3: attribute 'b': cost: 'x' is not a number"),
     ],
 )
 def test_prices_of_groups_that_cannot_be_used_are_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -57,7 +57,7 @@ def fit(algo, X, y, orders, checkpoints, centred, intercept, B, k=4):
 def test_offline_learners_with_centring_and_intercept_find_the_least_squares_line(algo):
     X, y = problem()
     orders = np.stack([np.random.default_rng(f).permutation(60) for f in range(3)])
-    for checkpoint, (W, b, _) in fit(algo, X, y, orders, [4, 5, 7, 60], True, True, 1e6):
+    for checkpoint, (W, b, *_) in fit(algo, X, y, orders, [4, 5, 7, 60], True, True, 1e6):
         for f, order in enumerate(orders):
             rows = order[:checkpoint]
             line = LinearRegression().fit(X[rows], y[rows])
@@ -71,7 +71,7 @@ def test_offline_learners_minimise_over_the_ball_after_centring_what_they_saw(ce
     X, y = problem()
     m = X[:checkpoint].mean(axis=0) * centred
     r = y[:checkpoint].mean() * intercept
-    ((_, (W, b, _)),) = fit("ridge", X, y, np.arange(60)[None], [checkpoint], centred, intercept, 0.7)
+    ((_, (W, b, *_)),) = fit("ridge", X, y, np.arange(60)[None], [checkpoint], centred, intercept, 0.7)
     w = W[0, :, 0]
     gradient = (X[:checkpoint] - m).T @ ((X[:checkpoint] - m) @ w - (y[:checkpoint] - r))
     assert np.linalg.norm(w) == pytest.approx(0.7)
