@@ -23,6 +23,7 @@ RESULTS = "tests/buying/test_results.py"
 SCALE = "tests/protocol/test_scale.py"
 STORE = "tests/buying/test_store.py"
 TAILS = "tests/learners/test_tails.py"
+UNKNOWN_SCALE = "tests/learners/test_unknown_scale.py"
 WEIGHTS = "tests/sampling/test_importance_weights.py"
 
 OFFSETS = "revealed:EqualValues.offsets"
@@ -137,6 +138,28 @@ MUTANTS = (
         around(lambda infinite, *args: False),
         "a test value larger than all that were seen decides",
         (TAILS,),
+    ),
+    # Attributes whose values do not show their scale
+    Mutant(
+        "no spread is negligible",
+        "revealed.units:negligible",
+        around(lambda negligible, spreads, levels: negligible(spreads, levels) & False),
+        "what rounding leaves of an attribute is a unit, and the next value moves a prediction by any factor",
+        (UNKNOWN_SCALE,),
+    ),
+    Mutant(
+        "no values spread over decades",
+        "revealed.tails:over_decades",
+        around(lambda over_decades, columns: over_decades(columns) & False),
+        "one value decides a unit, and the next one is a thousand times as large",
+        (UNKNOWN_SCALE,),
+    ),
+    Mutant(
+        "few values show how far away others will be",
+        "revealed.tails:few_differ",
+        around(lambda few_differ, *args: False),
+        "one value beside equal ones is a unit",
+        (UNKNOWN_SCALE,),
     ),
     # Intervals
     Mutant(

@@ -28,6 +28,8 @@ The trials are random, but the same for the same seed:
   out as they went in, wrong lines are refused, and files stay as they are.
 - model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
   reads it must report that in one line, or give the right result.
+- spread: learn from tables of which some attributes are nearly constant, heaped, skewed or in odd units. The mean error
+  must be at most 1.2 times that of predicting the mean.
 
 The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. It writes a full
 run (a quarter of an hour) to results/stress.csv, with the machine and the versions. The columns are kind and case of
@@ -68,6 +70,7 @@ import stress_kills  # noqa: E402
 import stress_lines  # noqa: E402
 import stress_models  # noqa: E402
 import stress_names  # noqa: E402
+import stress_spread  # noqa: E402
 import stress_study  # noqa: E402
 import stress_tables  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -94,6 +97,7 @@ WHOLE = {
     "estimator": 156,
     "name": 30,
     "input": 40,
+    "spread": 36,
 }
 Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
 KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
@@ -110,6 +114,7 @@ KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
     "estimator": (stress_estimators.prepared, stress_estimators.tried),
     "name": (stress_names.prepared, stress_names.tried),
     "input": (stress_inputs.prepared, stress_inputs.tried),
+    "spread": (stress_spread.prepared, stress_spread.tried),
 }
 
 
@@ -181,7 +186,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options = (
         *("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies"),
-        *("estimators", "names", "inputs"),
+        *("estimators", "names", "inputs", "spreads"),
     )
     for kind, option in zip(WHOLE, options, strict=True):
         parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")

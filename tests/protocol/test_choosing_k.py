@@ -129,7 +129,9 @@ def test_choices_are_planned_at_doubled_amounts_while_enough_is_left(
 ) -> None:
     """First after two values of each of five attributes, with the pilot; at least 40 % is left for the last round."""
     rows = np.arange(60)[None]
-    accessor = Accessor(Table(X, Y), rows[:, pilot:], 1, 5, (total,), checkpoints_are_amounts=True, pilot=rows[:, :pilot])
+    accessor = Accessor(
+        Table(X, Y), rows[:, pilot:], 1, 5, (total,), checkpoints_are_amounts=True, pilot=rows[:, :pilot]
+    )
     purse = Purse(np.full(5, price), 5.0 * pilot * price)
     bought = list(purchases(accessor, (total,), [np.random.default_rng(0)], purse, price_aware=False))
     assert [each.examples for each in bought if each.is_plan] == plans
