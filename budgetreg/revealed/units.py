@@ -16,9 +16,10 @@ _LEAST = 3
 _CONSTANT = 1e-12
 """Ratio of variance to mean square up to which an attribute is constant but for rounding."""
 
-_NEGLIGIBLE = 1e-9
-"""Standard deviation, in units of the data or of the largest value in the table, below which an attribute may be what
-rounding leaves, or a value that is nearly always the same. In everyday units numbers spread by more."""
+_NEGLIGIBLE, _AROUND_ZERO = 1e-9, 1e-5
+"""Standard deviations, in units of the data or of the largest value in the table, below which an attribute may be what
+rounding leaves: of any, and of one whose mean is less than half of it. What rounding leaves lies around 0; attributes
+in a small unit, such as mol/l, seldom do."""
 
 _ALONE = 0.1
 """In the same units, the least distance of a single value from all others, if these are equal: the next may be as large
@@ -37,7 +38,8 @@ def negligible(spreads: np.ndarray, levels: np.ndarray) -> np.ndarray:
         Standard deviations, and absolute values of the means, in units of the data.
     """
     largest = np.maximum(spreads, levels).max(axis=-1, keepdims=True)
-    least = np.maximum(_NEGLIGIBLE * np.minimum(largest, 1.0), np.sqrt(_CONSTANT) * levels)
+    share = np.where(levels < spreads / 2, _AROUND_ZERO, _NEGLIGIBLE)
+    least = np.maximum(share * np.minimum(largest, 1.0), np.sqrt(_CONSTANT) * levels)
     return np.asarray(spreads < least)
 
 

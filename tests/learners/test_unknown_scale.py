@@ -35,7 +35,7 @@ def rare(at: float, within: float, other: Callable[[np.random.Generator, int], n
 
 COLUMNS: dict[str, Column] = {
     "rounding": rare(0, 1e-13, lambda rng, n: np.full(n, 0.5)),
-    "small": rare(0, 1e-10, lambda rng, n: np.full(n, 0.5)),
+    "small": rare(0, 1e-6, lambda rng, n: np.full(n, 0.5)),
     "nearly constant": rare(1, 1e-9, lambda rng, n: 1 + rng.normal(size=n)),
     "nearly constant and large": rare(1e9, 1.0, lambda rng, n: 1e9 * rng.normal(size=n)),
     "lognormal": lambda rng: np.exp(4 * rng.normal(size=N + TEST)),
