@@ -13,7 +13,7 @@ N_JOBS ?= 2
 RECIPES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all mutants stress lint figures docs bench mnist clean
+.PHONY: help run test test-all golden mutants stress lint figures docs bench mnist clean
 # Two targets must not install into the environment at the same time.
 .NOTPARALLEL:
 
@@ -33,6 +33,9 @@ test-all: test ## run the slow tests too: all learners, recipes and launchers (t
 
 mutants: $(VENV)/.installed-dev ## break the protocol, or an estimate, in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)
+
+golden: $(VENV)/.installed-dev ## before and after a change of the layout: do 60 commands print and write the same bytes? (3 to 6 minutes)
+	$(BIN)/python scripts/golden.py -j $(N_JOBS)
 
 stress: $(VENV)/.installed-dev ## kill, damage, starve and mistype hundreds of times: is anything wrong or left? (10 to 20 minutes)
 	$(BIN)/python scripts/stress.py -j $(N_JOBS)
