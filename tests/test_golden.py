@@ -46,7 +46,7 @@ def test_commands_that_come_and_go_are_reported() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "steady"),
     [
-        ("", b"results: /tmp/here/runs\n", b"results: FOLDER/runs\n"),
+        ("", b"results: /place/here/runs\n", b"results: FOLDER/runs\n"),
         (
             "manifest.json",
             b' "seconds": 0.5,\n "k": 4,\n "commit": "ab1",\n',
@@ -60,4 +60,4 @@ def test_commands_that_come_and_go_are_reported() -> None:
     ],
 )
 def test_only_what_differs_between_calls_is_left_out(name: str, text: bytes, steady: bytes) -> None:
-    assert golden.steady(text, Path("/tmp/here"), name) == steady
+    assert golden.steady(text, Path("/place/here"), name) == steady
