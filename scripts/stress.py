@@ -197,6 +197,7 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="stress-"))
     # Processes that a script starts in the background ignore Ctrl-C, and so would their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ["MPLCONFIGDIR"] = str(place / "fonts")  # matplotlib looks for fonts once, not in each trial
     ready()
     results: list[TrialResult] = []

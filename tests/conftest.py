@@ -18,8 +18,10 @@ pin_blas_threads()
 keep_freed_memory()
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
-# Started in the background of a script, processes ignore SIGINT and hand that on to those that tests interrupt.
+# Started in the background of a script, processes ignore SIGINT, and with nohup SIGHUP. They hand that on to those that
+# tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
