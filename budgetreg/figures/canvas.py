@@ -18,7 +18,7 @@ _DOTS_PER_INCH = 150
 _PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
 _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
 _LETTERS_PER_INCH = 10.6  # of a title
-_LETTERS, _LETTERS_OF_TICK = 70, 30  # in a line of a title, and of the name of a tick
+_LETTERS, _LETTERS_OF_TICK = 70, 35  # in a line of a title, and of the name of a tick
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
