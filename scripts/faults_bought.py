@@ -143,7 +143,7 @@ MUTANTS = (
     Mutant(
         "no spread is negligible",
         "revealed.units:negligible",
-        around(lambda negligible, spreads, levels: negligible(spreads, levels) & False),
+        around(lambda negligible, *args: negligible(*args) & False),
         "what rounding leaves of an attribute is a unit, and the next value moves a prediction by any factor",
         (UNKNOWN_SCALE,),
     ),

@@ -86,7 +86,7 @@ def spreads(X: np.ndarray) -> np.ndarray:
     deviations, size = X.std(axis=0, ddof=1), np.abs(X).mean(axis=0)
     constant = deviations <= 1e-12 * np.abs(X).max(axis=0)
     median = np.median(deviations[~constant]) if not constant.all() else 1.0
-    small = ~constant & negligible(deviations, np.abs(X.mean(axis=0)))
+    small = ~constant & negligible(deviations, np.abs(X.mean(axis=0)), len(X))
     largest = np.maximum(deviations, size).max()
     return np.where(constant, np.where(size > 0, size, median), np.where(small, largest, deviations))
 

@@ -18,15 +18,15 @@ _CONSTANT = 1e-12
 
 _NEGLIGIBLE, _AROUND_ZERO = 1e-9, 1e-5
 """Standard deviations, in units of the data or of the largest value in the table, below which an attribute may be what
-rounding leaves: of any, and of one whose mean is less than half of it. What rounding leaves lies around 0; attributes
-in a small unit, such as mol/l, seldom do."""
+rounding leaves: of any, and of one whose mean is less than half of it, or within two standard errors of 0. What
+rounding leaves lies around 0; attributes in a small unit, such as mol/l, seldom do."""
 
 _ALONE = 0.1
 """In the same units, the least distance of a single value from all others, if these are equal: the next may be as large
 as values of other attributes."""
 
 
-def negligible(spreads: np.ndarray, levels: np.ndarray) -> np.ndarray:
+def negligible(spreads: np.ndarray, levels: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
     """Return which attributes vary so little that their next value may be as large as those of others.
 
     In units of such an attribute that value would be huge. A factor does not matter to the values of one attribute
@@ -36,9 +36,12 @@ def negligible(spreads: np.ndarray, levels: np.ndarray) -> np.ndarray:
     ----------
     spreads, levels : ndarray of float, shape (..., d)
         Standard deviations, and absolute values of the means, in units of the data.
+    counts : ndarray of float, shape (..., d), or int
+        Numbers of values; few do not show whether they lie around 0.
     """
     largest = np.maximum(spreads, levels).max(axis=-1, keepdims=True)
-    share = np.where(levels < spreads / 2, _AROUND_ZERO, _NEGLIGIBLE)
+    around_zero = levels < spreads * np.maximum(0.5, 2 / np.sqrt(np.maximum(counts, 1)))
+    share = np.where(around_zero, _AROUND_ZERO, _NEGLIGIBLE)
     least = np.maximum(share * np.minimum(largest, 1.0), np.sqrt(_CONSTANT) * levels)
     return np.asarray(spreads < least)
 
@@ -156,7 +159,7 @@ class Rescaled:
         largest = np.maximum(spreads, levels).max(axis=1, keepdims=True)
         # Two values may be near each other by chance, and a column of them has hardly any weight.
         small, wild, heavy = (
-            varies & (counts > 2) & negligible(spreads, levels),
+            varies & (counts > 2) & negligible(spreads, levels, counts),
             np.zeros((F, d), dtype=bool),
             np.zeros((F, 1), bool),
         )

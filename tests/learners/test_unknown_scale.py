@@ -60,7 +60,6 @@ def error(estimator: ImputeRidge | AEMR | AEML | FixedSubset, X: np.ndarray, y: 
 QUICK = [lambda: AEMR(k=3, partner="none"), lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3)]
 SLOW = [
     *(lambda: AEMR(k=3), lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")),
-    *(lambda: AEMR(k=D + 2), lambda: AEML(k=None)),
 ]
 
 
