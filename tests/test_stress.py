@@ -19,7 +19,10 @@ from stress_trials import Answer, Trial, TrialResult  # noqa: E402
 
 # Newer Pythons warn about forking with threads; pytest may have some, but the forked process uses none.
 forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-KINDS = ("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies")
+KINDS = (
+    *("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies"),
+    *("estimators", "names", "inputs", "spreads"),
+)
 TRACE = "Traceback (most recent call last)\nValueError: no\n"
 
 
