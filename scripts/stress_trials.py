@@ -275,7 +275,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
         str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
     for name, content in contents.items():
-        if name.endswith(("manifest.json", "journal.jsonl", "models.jsonl")):
+        if name.endswith(("manifest.json", ".receipt.json", "journal.jsonl", "models.jsonl")):
             contents[name] = b""
         elif name.endswith("runs.csv"):
             contents[name] = _without_seconds(content)
