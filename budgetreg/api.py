@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
-from budgetreg.files.integrity import digest
-from budgetreg.files.paths import at_home
+from budgetreg.files import at_home, digest
 from budgetreg.notices import say
-from budgetreg.results.schema import CURVE_FILES, MANIFEST
+from budgetreg.runs.schema import CURVE_FILES, MANIFEST
 
 if TYPE_CHECKING:
-    from budgetreg.buying.study import Study
-    from budgetreg.execution.progress import Later
-    from budgetreg.execution.runner import RunOutcome
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
-    from budgetreg.results.reading import Results
+    from budgetreg.runs.progress import Later
+    from budgetreg.runs.reading import Results
+    from budgetreg.runs.runner import RunOutcome
+    from budgetreg.study.study import Study
 
 _FIXED = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction")
 """Keys of `run` that `fit` sets itself."""
@@ -93,12 +92,12 @@ def fit_plan(choices: Mapping[str, Any]) -> "Plan":
 
 
 def carry_out(plan: "Plan", *, draw: bool = True, later: "Later | None" = None) -> "RunOutcome":
-    """Run what is missing of a plan and draw its learning curve; see `budgetreg.execution.runner.execute`.
+    """Run what is missing of a plan and draw its learning curve; see `budgetreg.runs.runner.execute`.
 
     The caller reports the choices of the tuning. If it runs several plans, `later` estimates the time of those that
     follow.
     """
-    from budgetreg.execution.runner import execute
+    from budgetreg.runs.runner import execute
 
     return execute(plan, draw=_draw if draw else lambda folder: None, later=later)
 
@@ -119,7 +118,7 @@ def load(folder: str | Path) -> "Results":
     DataError
         If there are no results, or a file is damaged.
     """
-    from budgetreg.results.reading import read
+    from budgetreg.runs.reading import read
 
     return read(at_home(folder))
 
@@ -180,7 +179,7 @@ def _finished(plan: "Plan", draw: bool) -> "Results":
     UnfinishedError
         If repetitions have failed.
     """
-    from budgetreg.execution.choices import remarks
+    from budgetreg.runs.choices import remarks
 
     outcome = carry_out(plan, draw=draw)
     for remark in remarks([outcome.choices]):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from budgetreg.execution.workers import pin_blas_threads
+from budgetreg.runs.workers import pin_blas_threads
 
 pin_blas_threads()
 
@@ -24,7 +24,7 @@ import pandas as pd  # noqa: E402
 
 import budgetreg  # noqa: E402
 from budgetreg.algorithms.aemr import candidates, evidence, pairs, solution  # noqa: E402
-from budgetreg.files.writing import write_atomically  # noqa: E402
+from budgetreg.files import write_atomically  # noqa: E402
 from budgetreg.revealed.collection import Collected  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "aemr" / "parts.csv"

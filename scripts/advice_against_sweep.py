@@ -30,8 +30,8 @@ from pathlib import Path
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.cli.app import main as budgetreg
 from budgetreg.figures.axes import axes_of
-from budgetreg.files.writing import write_atomically
-from budgetreg.results.series import read_series
+from budgetreg.files import write_atomically
+from budgetreg.runs.series import read_series
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "advice_against_sweep"

@@ -29,9 +29,9 @@ from distributed import LocalCluster
 from joblib.externals.loky import get_reusable_executor
 
 from budgetreg import api
-from budgetreg.execution.runner import Repetitions, execute
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.runs.runner import Repetitions, execute
 
 FEW, MANY = 2, 202
 CELLS = 4

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP))  # the listings are among the tests, which are not installed
 
-from budgetreg.execution.workers import pin_blas_threads  # noqa: E402 - after the path is set
+from budgetreg.runs.workers import pin_blas_threads  # noqa: E402 - after the path is set
 
 pin_blas_threads()
 
@@ -134,7 +134,7 @@ def draw(
 
 def save(frame: "pd.DataFrame", name: str) -> None:
     """Print a table, and write it to a file in results/bench; without a name print it only."""
-    from budgetreg.files.writing import write_atomically
+    from budgetreg.files import write_atomically
 
     print(frame.to_string(index=False))
     if name:

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from budgetreg.results.series import Series, read_series
+from budgetreg.runs.series import Series, read_series
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "aemr"
 TOTALS = (300, 800, 1500)

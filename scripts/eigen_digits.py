@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from budgetreg.execution.workers import pin_blas_threads
+from budgetreg.runs.workers import pin_blas_threads
 
 pin_blas_threads()
 

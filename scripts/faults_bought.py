@@ -17,11 +17,11 @@ FIT = "tests/cli/test_fit.py"
 FIXED_SUBSET = "tests/learners/test_fixed_subset.py"
 GROUPS = "tests/protocol/test_groups.py"
 MISSING_RUNS = "tests/protocol/test_missing.py"
-NAMES = "tests/buying/test_names.py"
+NAMES = "tests/study/test_names.py"
 OUT = "tests/cli/test_out.py"
-RESULTS = "tests/buying/test_results.py"
+RESULTS = "tests/study/test_results.py"
 SCALE = "tests/protocol/test_scale.py"
-STORE = "tests/buying/test_store.py"
+STORE = "tests/study/test_store.py"
 TAILS = "tests/learners/test_tails.py"
 UNKNOWN_SCALE = "tests/learners/test_unknown_scale.py"
 WEIGHTS = "tests/sampling/test_importance_weights.py"
@@ -34,7 +34,7 @@ REPLACED = "revealed.designs:replaced"
 PROBABILITY = "protocol.calibration:probability"
 BY_CELLS = "protocol.calibration:explained_by_cells"
 SELECTED = "algorithms.comparison.fixed_subset:_selected"
-BILL = "results.bill:_bill"
+BILL = "runs.bill:_bill"
 PILOT = "protocol.spending:Spending.automatic_pilot"
 BOUGHT = "protocol.spending:Spending.bought"
 DEPTH = "revealed.cells:_Purchase._least_error"
@@ -42,8 +42,8 @@ PURCHASE = "revealed.cells:_Purchase.__init__"
 CHOSEN = "revealed.cells:_Purchase.cells"
 COLLECT = "revealed.collection:collect"
 ROUNDS = "revealed.purchases:_Buyer.rounds"
-FOREIGN = "files.writing:refuse_foreign"
-COSTS = "buying.recording:_Costs.check"
+FOREIGN = "files:refuse_foreign"
+COSTS = "study.recording:_Costs.check"
 
 MUTANTS = (
     # Columns whose values are all equal
@@ -366,7 +366,7 @@ MUTANTS = (
     ),
     Mutant(
         "a full row is billed for what is free",
-        "results.bill:attributes_paid",
+        "runs.bill:attributes_paid",
         rewrite("data.get('full_row', data['d'])", "data['d']"),
         "groups count as single attributes",
         (FIT,),
@@ -574,35 +574,35 @@ MUTANTS = (
     # A study: names, orders, the bill, and files that it writes
     Mutant(
         "a free value that is replaced is charged",
-        "buying.recording:record",
+        "study.recording:record",
         rewrite("not cell.free", "True"),
         "the bill grows with each correction of what was known beforehand",
         (RESULTS,),
     ),
     Mutant(
         "a repeated order compares the money alone",
-        "buying.ordering:_repeated",
+        "study.ordering:_repeated",
         rewrite("tuple(recorded) != asked", "recorded[0] != asked[0]"),
         "an order with other limits passes for the one that was asked for",
         (RESULTS,),
     ),
     Mutant(
         "an order may cost a little more than the limit",
-        "buying.ordering:_admitted",
+        "study.ordering:_admitted",
         rewrite("float(total) > spend", "float(total) > spend * (1 + 1e-9)"),
         "rounding decides whether the limit holds",
         (RESULTS,),
     ),
     Mutant(
         "a group that is partly delivered is pending, too",
-        "buying.bill:bill_of",
+        "study.bill:bill_of",
         rewrite("state.by_unit(state.on_order) & ~state.charged", "state.by_unit(state.on_order)"),
         "the price of a panel is on the bill twice",
         (RESULTS,),
     ),
     Mutant(
         "orders below 1 are nobody's",
-        "buying.order_files:_order",
+        "study.order_files:_order",
         rewrite("number is None or number not in range(1, orders + 1)", "number is not None and number > orders"),
         "a mistyped order is ignored",
         (RESULTS,),
@@ -623,21 +623,21 @@ MUTANTS = (
     ),
     Mutant(
         "NA names nothing",
-        "buying.sheets:text_of",
+        "study.sheets:text_of",
         around(lambda text_of, cell: "" if str(cell).strip().lower() in ("na", "none", "nan") else text_of(cell)),
         "sodium is ordered, and its results are refused",
         (NAMES,),
     ),
     Mutant(
         "the only label may be missing",
-        "buying.examples:_refuse_missing_label",
+        "study.examples:_refuse_missing_label",
         around(lambda refuse, *args: None),
         "a target of two labels, one of which is None, has only one",
         (NAMES,),
     ),
     Mutant(
         "the column of names is called as in the table",
-        "buying.study:_id_beside",
+        "study.study:_id_beside",
         around(lambda beside, state, columns: state.facts["id"]),
         "predictions take the place of the names of the examples",
         (NAMES,),
@@ -658,7 +658,7 @@ MUTANTS = (
     ),
     Mutant(
         "an order is recorded before its file is looked at",
-        "buying.study:Study.place_order",
+        "study.study:Study.place_order",
         rewrite("check(placed)", "None"),
         "values are on order that nobody has seen",
         (OUT,),
@@ -673,63 +673,63 @@ MUTANTS = (
     # The file of a study
     Mutant(
         "two processes change a study at once",
-        "buying.locking:changing",
+        "study.locking:changing",
         around(lambda changing, path: nullcontext()),
         "what one of two people has recorded is lost",
         (STORE,),
     ),
     Mutant(
         "whoever waited changes the file that was replaced",
-        "buying.locking:changing",
+        "study.locking:changing",
         rewrite("_lock(_1) and os.path.samestat(_2, _3)", "_lock(_1)"),
         "two people hold locks on different files of one name",
         (STORE,),
     ),
     Mutant(
         "a change is reported before it is on the disk",
-        "files.writing:write_atomically",
+        "files:write_atomically",
         rewrite("os.fsync(file.fileno())", "None"),
         "what was recorded is lost by a power cut",
         (STORE,),
     ),
     Mutant(
         "a new study replaces one that somebody else makes meanwhile",
-        "buying.store:create",
+        "study.store:create",
         rewrite("_write(path, connection, replace=False)", "_write(path, connection, replace=True)"),
         "what somebody else has recorded is lost",
         (STORE,),
     ),
     Mutant(
         "changed files have anybody's permissions",
-        "files.writing:_keep_access",
+        "files:_keep_access",
         around(lambda keep_access, descriptor, target: None),
         "anybody may read a study that was private",
         (STORE,),
     ),
     Mutant(
         "logs of a removed study stay",
-        "buying.store:_write",
+        "study.store:_write",
         rewrite("log.unlink(missing_ok=True)", "None"),
         "SQLite mixes the orders of a removed study into a new one",
         (STORE,),
     ),
     Mutant(
         "any log belongs to a study of schema 1",
-        "buying.store:_refuse_changes_in",
+        "study.store:_refuse_changes_in",
         around(lambda refuse, logs, path, content: None),
         "what the log holds is lost, or is that of another study",
         (STORE,),
     ),
     Mutant(
         "a study may have changed outside",
-        "buying.store:_opened",
+        "study.store:_opened",
         rewrite("digest(content).encode() == seal", "True"),
         "values that nobody measured are learned from",
         (STORE,),
     ),
     Mutant(
         "a study of schema 1 may hold anything",
-        "buying.tables:fault_of_study",
+        "study.tables:fault_of_study",
         around(lambda fault_of_study, connection: ""),
         "negative prices and three labels are computed with",
         (STORE,),

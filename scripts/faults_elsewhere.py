@@ -9,21 +9,21 @@ from mutation import Mutant, around, rewrite
 
 from budgetreg.analysis.bootstrap import RESAMPLES
 from budgetreg.analysis.comparisons import Candidate
-from budgetreg.execution.verification import Comparison, Computation
-from budgetreg.files.integrity import KEY
+from budgetreg.files import KEY
 from budgetreg.protocol.configuration import Config
-from budgetreg.results.models import Arrays, read_models
+from budgetreg.runs.models import Arrays, read_models
+from budgetreg.runs.verification import Comparison, Computation
 
 ADVICE = "tests/analysis/test_advice.py"
 ADVISE = "tests/cli/test_advise.py"
 CONTAINERS = "tests/estimators/test_containers.py"
-DAMAGE = "tests/results/test_damage.py"
+DAMAGE = "tests/runs/test_damage.py"
 ESTIMATORS = "tests/estimators/test_estimators.py"
 FEW_VALUES = "tests/learners/test_few_values.py"
 IMPUTATION = "tests/learners/test_imputation.py"
 FIRST_ROWS = "tests/data/test_first_rows.py"
-SPARSE = "tests/results/test_sparse_predictions.py"
-MODELS = "tests/results/test_models.py"
+SPARSE = "tests/runs/test_sparse_predictions.py"
+MODELS = "tests/runs/test_models.py"
 NAMES = "tests/figures/test_names.py"
 TARGET_REGRESSION = "tests/learners/test_target_regression.py"
 
@@ -79,7 +79,7 @@ MUTANTS = (
     # Tables and words that can be read in two ways
     Mutant(
         "a sparse table for predictions is as wide as its rows",
-        "results.predictions:_by_index",
+        "runs.predictions:_by_index",
         around(as_wide_as_its_rows),
         "columns that are 0 everywhere move those behind them",
         (SPARSE,),
@@ -149,20 +149,20 @@ MUTANTS = (
     ),
     Mutant(
         "workers end with the terminal",
-        "execution.workers:interrupts_ignored",
+        "runs.workers:interrupts_ignored",
         rewrite("_handling(signal.SIGHUP, signal.SIG_IGN)", "_handling(signal.SIGINT, signal.SIG_IGN)"),
         "a closed terminal is reported as workers that died",
-        ("tests/execution/test_signals.py",),
+        ("tests/runs/test_signals.py",),
     ),
     Mutant(
         "a closed terminal kills",
-        "execution.workers:termination_as_interrupt",
+        "runs.workers:termination_as_interrupt",
         rewrite(
             "_interrupted_by(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)",
             "_interrupted_by(signal.SIGINT, signal.SIGTERM)",
         ),
         "a run leaves no tables and no message",
-        ("tests/execution/test_signals.py",),
+        ("tests/runs/test_signals.py",),
     ),
     Mutant(
         "a missing dataset.root is accepted in silence",
@@ -193,7 +193,7 @@ MUTANTS = (
             "execution:compare",
             around(knowing(sources)),
             "a difference has no cause, though a part of the run came from elsewhere",
-            ("tests/execution/test_verification.py",),
+            ("tests/runs/test_verification.py",),
         )
         for which, sources in (("first", slice(1)), ("last", slice(1, None)), ("anything", slice(0)))
     ),

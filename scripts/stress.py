@@ -53,7 +53,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from budgetreg.execution.workers import pin_blas_threads
+from budgetreg.runs.workers import pin_blas_threads
 
 pin_blas_threads()
 
@@ -79,7 +79,7 @@ from rich.progress import Progress  # noqa: E402
 from rich.table import Table  # noqa: E402
 from stress_trials import FAULTS, Trial, TrialResult  # noqa: E402
 
-from budgetreg.files.writing import write_atomically  # noqa: E402
+from budgetreg.files import write_atomically  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"
@@ -122,7 +122,7 @@ def ready() -> None:
     """Import what commands need, once for all forked processes."""
     for module in (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
-        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.execution.verification", "budgetreg.figures.curves"),
+        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.runs.verification", "budgetreg.figures.curves"),
         *(
             "budgetreg.figures.summary",
             "budgetreg.algorithms.registry",

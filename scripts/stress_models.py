@@ -18,7 +18,7 @@ import numpy as np
 from stress_damage import damage
 from stress_trials import Trial, TrialResult, compare, forked, note_leftovers, snapshot
 
-from budgetreg.files.integrity import digest, signed
+from budgetreg.files import digest, signed
 
 _RUN = (
     "run algo=aelr dataset=file dataset.path=table.csv dataset.costs=equal repetitions=3 k=3 checkpoints=2 "

@@ -2,7 +2,7 @@
 
 A study knows the targets of n examples and four attributes of each: uniform subsets in studies with even seeds; in
 studies with odd ones two thirds of the examples show attributes that AEMR's plan draws. The functions
-`budgetreg.buying.error.estimate_error` and `budgetreg.buying.forecast.forecast` see nothing else. The truth is the
+`budgetreg.study.error.estimate_error` and `budgetreg.study.forecast.forecast` see nothing else. The truth is the
 error on complete rows that the study does not have, relative to the mean target of its examples:
 
 - ``complete``: the error of the model of all values that were bought, if all attributes of a new example are measured;
@@ -58,17 +58,17 @@ import pandas as pd
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from budgetreg.buying.error import Interval, estimate_error
-from budgetreg.buying.forecast import forecast
-from budgetreg.buying.held_out import shared_with_target, target_variance
-from budgetreg.buying.joint import JointModel
-from budgetreg.buying.learning import learn
 from budgetreg.data.bundled import ScikitLearn
-from budgetreg.files.writing import write_atomically
+from budgetreg.files import write_atomically
 from budgetreg.revealed.collection import MIX
 from budgetreg.revealed.designs import fixed_size, working_probabilities
 from budgetreg.revealed.importance_weights import regression_weights
 from budgetreg.streams import generator
+from budgetreg.study.error import Interval, estimate_error
+from budgetreg.study.forecast import forecast
+from budgetreg.study.held_out import shared_with_target, target_variance
+from budgetreg.study.joint import JointModel
+from budgetreg.study.learning import learn
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "study_accuracy.csv"
 SEEDS, K = 10, 4

@@ -12,7 +12,7 @@ from hypothesis import settings
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-from budgetreg.execution.workers import keep_freed_memory, pin_blas_threads  # noqa: E402
+from budgetreg.runs.workers import keep_freed_memory, pin_blas_threads  # noqa: E402
 
 pin_blas_threads()
 keep_freed_memory()
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def without_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print no progress into captured output on a slow machine, unless a test asks for it."""
-    monkeypatch.setattr("budgetreg.execution.progress.PATIENCE_OF_LINES", 3600.0)
+    monkeypatch.setattr("budgetreg.runs.progress.PATIENCE_OF_LINES", 3600.0)
 
 
 @pytest.fixture

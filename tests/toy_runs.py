@@ -12,9 +12,9 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from budgetreg.errors import DataError, Interrupted
-from budgetreg.execution import progress
-from budgetreg.execution.runner import execute
 from budgetreg.protocol.outcome import packed
+from budgetreg.runs import progress
+from budgetreg.runs.runner import execute
 
 
 @dataclass(frozen=True)

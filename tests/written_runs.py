@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from budgetreg.files.integrity import signed
-from budgetreg.results.manifest import write_manifest
-from budgetreg.results.schema import CURVES, columns
+from budgetreg.files import signed
+from budgetreg.runs.manifest import write_manifest
+from budgetreg.runs.schema import CURVES, columns
 
 EXAMPLES = (10, 40, 160)
 

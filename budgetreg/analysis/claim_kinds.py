@@ -24,8 +24,8 @@ from budgetreg.config.options import (
     one_of,
 )
 from budgetreg.errors import ConfigError
-from budgetreg.results.axis_variables import of
-from budgetreg.results.series import Series
+from budgetreg.runs.axis_variables import of
+from budgetreg.runs.series import Series
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 Published = Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]

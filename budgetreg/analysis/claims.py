@@ -13,8 +13,8 @@ from budgetreg.analysis.claim_kinds import KINDS, Case, Published, Region
 from budgetreg.analysis.comparisons import ACROSS, Incomparable
 from budgetreg.config.options import LIST, MAPPING, NAME, NOTHING, TEXT, Rules, check, one_of
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.results.series import Series
-from budgetreg.results.tables import as_csv
+from budgetreg.runs.series import Series
+from budgetreg.runs.tables import as_csv
 
 _CLAIM_COLUMNS = (
     *("claim", "protocol", "verdict", "estimate", "interval_low", "interval_high"),

@@ -17,16 +17,15 @@ from budgetreg.cli.plan_table import sweep_table
 from budgetreg.config.composition import Composer
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, cut
-from budgetreg.execution.choices import remarks
-from budgetreg.execution.sweeps import SweepClock
 from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice, sentence
 from budgetreg.figures.axes import axes_of
-from budgetreg.files.integrity import record_digest
-from budgetreg.files.paths import at_home
+from budgetreg.files import at_home, record_digest
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.results.series import read_series
+from budgetreg.runs.choices import remarks
+from budgetreg.runs.series import read_series
+from budgetreg.runs.sweeps import SweepClock
 
 ALL = "all"
 """In place of a budget k: learners that see full rows."""

@@ -91,7 +91,7 @@ def _answer(words: list[str]) -> int:
         return 0
     from budgetreg.config.extensions import blamed  # here, as it costs --help some milliseconds
     from budgetreg.errors import ContractError, DataError, UserError
-    from budgetreg.execution.workers import interrupts_told_apart
+    from budgetreg.runs.workers import interrupts_told_apart
 
     try:
         with interrupts_told_apart(), blamed():
@@ -123,7 +123,7 @@ def _dispatch(words: list[str]) -> int:
     if name not in COMMANDS:
         raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
     from budgetreg.cli.arguments import parsed
-    from budgetreg.execution.workers import keep_freed_memory, pin_blas_threads, refuse_little_memory
+    from budgetreg.runs.workers import keep_freed_memory, pin_blas_threads, refuse_little_memory
 
     arguments = parsed(name, rest)
     refuse_little_memory()

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from budgetreg.errors import ConfigError
-from budgetreg.files.paths import at_home
+from budgetreg.files import at_home
 from budgetreg.notices import AsIs, in_one_line
 
 _HOME = re.compile(

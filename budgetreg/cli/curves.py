@@ -13,12 +13,11 @@ from budgetreg.figures.curves import plot_series
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.savings_table import SAVED, savings_table
 from budgetreg.figures.summary import comparison_table
-from budgetreg.files.paths import at_home
-from budgetreg.files.writing import write_atomically
+from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line
-from budgetreg.results.repricing import repriced, table_of
-from budgetreg.results.series import read_series
-from budgetreg.results.tables import refuse_other
+from budgetreg.runs.repricing import repriced, table_of
+from budgetreg.runs.series import read_series
+from budgetreg.runs.tables import refuse_other
 
 _REPRICED = "repriced"
 

@@ -11,9 +11,9 @@ from typing import Any
 from budgetreg.cli.arguments import FETCHED
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
-from budgetreg.execution.scratch import remove_abandoned, scratch_folder
-from budgetreg.files.paths import replaceable
+from budgetreg.files import replaceable
 from budgetreg.notices import AsIs
+from budgetreg.runs.scratch import remove_abandoned, scratch_folder
 
 _ROOT_KEY = "dataset.root"
 _SCRATCH = ".fetch-"  # prefix of the folders of unfinished downloads

@@ -11,15 +11,15 @@ from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.choices import read_words
 from budgetreg.cli.common import console, refuse_root, shown
 from budgetreg.cli.plan_table import plan_table
-from budgetreg.execution.choices import remarks
 from budgetreg.figures.captions import amount
 from budgetreg.figures.tables import right, table
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.plan import Plan
-from budgetreg.results.bill import Payments, attributes_paid, money_paid
-from budgetreg.results.reading import read
-from budgetreg.results.repricing import read_reveals
-from budgetreg.results.schema import MODEL, REVEALS
+from budgetreg.runs.bill import Payments, attributes_paid, money_paid
+from budgetreg.runs.choices import remarks
+from budgetreg.runs.reading import read
+from budgetreg.runs.repricing import read_reveals
+from budgetreg.runs.schema import MODEL, REVEALS
 
 _REFUSED = ("hydra", "experiment")
 _MOST_ROWS = 20

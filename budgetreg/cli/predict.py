@@ -5,11 +5,10 @@ from argparse import Namespace
 
 from budgetreg.cli.arguments import whole_number
 from budgetreg.errors import ConfigError
-from budgetreg.files.paths import at_home
-from budgetreg.files.writing import write_atomically
+from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line, say
-from budgetreg.results.predictions import predict
-from budgetreg.results.tables import refuse_other
+from budgetreg.runs.predictions import predict
+from budgetreg.runs.tables import refuse_other
 
 
 def main(arguments: Namespace) -> int:

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from budgetreg.cli.common import shown
-from budgetreg.files.paths import at_home
+from budgetreg.files import at_home
 from budgetreg.report.writing import write_report
 
 

@@ -10,7 +10,7 @@ from budgetreg.cli.arguments import REPRODUCE_KEYS, harmless
 from budgetreg.cli.common import console, refuse_root
 from budgetreg.errors import UserError
 from budgetreg.figures.tables import table
-from budgetreg.files.paths import at_home
+from budgetreg.files import at_home
 from budgetreg.notices import in_one_line, say
 from budgetreg.reproduce import recipes
 from budgetreg.reproduce.gallery import refuse_foreign, write_gallery

@@ -36,13 +36,13 @@ from budgetreg.config.sweeps import left_out
 from budgetreg.config.words import as_typed
 from budgetreg.data.cache import remove_abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
-from budgetreg.execution.choices import Choices, remarks
-from budgetreg.execution.scratch import scratch_folder
-from budgetreg.execution.workers import deaths_explained, watched_by_launched
-from budgetreg.files.writing import os_errors_explained
+from budgetreg.files import os_errors_explained
 from budgetreg.notices import held, plain_warnings, say
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
+from budgetreg.runs.choices import Choices, remarks
+from budgetreg.runs.scratch import scratch_folder
+from budgetreg.runs.workers import deaths_explained, watched_by_launched
 
 _Act = Callable[[Plan], dict[str, Any]]
 """Executes or prints a plan, and returns the exit code and, for a run, its folder and the choices of its tuning."""

@@ -9,10 +9,9 @@ from rich.table import Column
 from budgetreg.cli.common import console
 from budgetreg.errors import DataError
 from budgetreg.figures.tables import right, table
-from budgetreg.files.integrity import Damaged
-from budgetreg.files.writing import files_below
-from budgetreg.results.folders import RunStatus, read_status
-from budgetreg.results.manifest import read_merged_manifest, run_manifest
+from budgetreg.files import Damaged, files_below
+from budgetreg.runs.folders import RunStatus, read_status
+from budgetreg.runs.manifest import read_merged_manifest, run_manifest
 
 _Reason = tuple[str, str, str, str]
 """Folder; repetitions or cell; state; why."""

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from budgetreg.api import draw_study
-from budgetreg.buying.order_files import order_csv
-from budgetreg.buying.ordering import Order
-from budgetreg.buying.study import Study
 from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import console, shown
 from budgetreg.cli.study_parts import STUDY
@@ -23,10 +20,12 @@ from budgetreg.figures.study_tables import (
     paid_in_all,
     size_of,
 )
-from budgetreg.files.paths import at_home
-from budgetreg.files.writing import refuse_foreign, write_atomically
+from budgetreg.files import at_home, refuse_foreign, write_atomically
 from budgetreg.notices import in_one_line, plural, say
-from budgetreg.results.tables import as_csv, refuse_other
+from budgetreg.runs.tables import as_csv, refuse_other
+from budgetreg.study.order_files import order_csv
+from budgetreg.study.ordering import Order
+from budgetreg.study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd

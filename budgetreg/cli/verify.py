@@ -8,12 +8,12 @@ from math import isfinite
 from budgetreg.cli.arguments import VERIFY_KEYS, harmless
 from budgetreg.cli.common import console
 from budgetreg.errors import DataError, UserError
-from budgetreg.execution.verification import Comparison, Sample
 from budgetreg.figures.tables import right, table
-from budgetreg.files.writing import files_below
+from budgetreg.files import files_below
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.verification import CellVerdict, verify_folder
-from budgetreg.results.manifest import RecordedCell
+from budgetreg.runs.manifest import RecordedCell
+from budgetreg.runs.verification import Comparison, Sample
 
 
 def main(arguments: Namespace) -> int:

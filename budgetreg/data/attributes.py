@@ -23,7 +23,7 @@ from budgetreg.data.formats.chunks import comma_fault, is_number, places_of, rea
 from budgetreg.data.formats.delimited import records, separator_of
 from budgetreg.data.groups import Groups, numbered
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
-from budgetreg.files.paths import at_home, regular
+from budgetreg.files import at_home, regular
 
 BUNDLED, EQUAL = "bundled", "equal"
 """Used instead of a file of prices: the list that comes with the data; a price of 1 for each attribute."""

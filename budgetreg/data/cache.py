@@ -18,9 +18,7 @@ import filelock
 import numpy as np
 
 from budgetreg.errors import DataError
-from budgetreg.files.integrity import digest, file_digest
-from budgetreg.files.paths import at_home, regular, replaceable
-from budgetreg.files.writing import sync_folder
+from budgetreg.files import at_home, digest, file_digest, regular, replaceable, sync_folder
 from budgetreg.notices import say
 
 LOCK, TEMPORARY = "lock", ".tmp"

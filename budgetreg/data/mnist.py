@@ -18,7 +18,7 @@ from budgetreg.data.cache import cache_root, ensure_array, is_intact, mapped
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.kind import DatasetKind
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.files.paths import at_home, regular
+from budgetreg.files import at_home, regular
 from budgetreg.notices import say
 
 # SHA-256 of the original files, uncompressed.

@@ -27,7 +27,7 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.groups import Groups
 from budgetreg.data.kind import ALL, DatasetKind, Distribution, ExampleSource
 from budgetreg.errors import ConfigError
-from budgetreg.files.paths import at_home
+from budgetreg.files import at_home
 
 __all__ = ["Dataset", "DatasetConfig", "DatasetKind", "Prices", "kinds", "load", "located", "prices_of"]
 

@@ -19,7 +19,7 @@ from budgetreg.data.formats.chunks import NO_TARGET, reading, shown
 from budgetreg.data.kind import RANDOM, DatasetKind, Source
 from budgetreg.data.prepared import Prepared, from_folder, in_memory, into_folder
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.files.paths import at_home, regular
+from budgetreg.files import at_home, regular
 
 Opener = Callable[..., chunks.ChunkedTable]
 """Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out.

@@ -16,7 +16,7 @@ from budgetreg.figures.captions import amount, flowing, repetitions_of, short_ca
 from budgetreg.figures.library import Figure
 from budgetreg.figures.palette import style
 from budgetreg.figures.summary import OF_LABELS, new_table
-from budgetreg.results.series import common_unit
+from budgetreg.runs.series import common_unit
 
 NAME = "advice"
 _SIZE = (6.4, 4.6)  # inches

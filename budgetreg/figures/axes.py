@@ -7,8 +7,8 @@ import pandas as pd
 
 from budgetreg.data import registry
 from budgetreg.figures.drawing import PLAIN, Drawing
-from budgetreg.results import schema
-from budgetreg.results.series import Series, common_unit
+from budgetreg.runs import schema
+from budgetreg.runs.series import Series, common_unit
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Axis:
     Attributes
     ----------
     column : str
-        A column of `budgetreg.results.series.mean_curve`.
+        A column of `budgetreg.runs.series.mean_curve`.
     label : str
         The text beside the axis.
     name : str

@@ -12,7 +12,7 @@ import pandas as pd
 from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Theorem
 from budgetreg.data.registry import kinds
-from budgetreg.results.series import Series
+from budgetreg.runs.series import Series
 
 _OF_SUBSPACES = (
     "Thin dotted lines: what the learner's theorem allows after as many examples, in expectation and for the worst "
@@ -39,7 +39,7 @@ def bounds(curves: Sequence[tuple[Series, pd.DataFrame]], column: str) -> tuple[
     ----------
     curves : sequence of Series and DataFrame
         The series of one data set that have points, with their mean curves, as
-        `budgetreg.results.series.mean_curve` returns them.
+        `budgetreg.runs.series.mean_curve` returns them.
     column : str
         The measure. Theorems bound ``test_relative`` and ``excess_loss``.
 

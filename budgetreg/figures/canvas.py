@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Text, matplotlib
-from budgetreg.files.writing import os_errors_explained, refuse_foreign, write_atomically
+from budgetreg.files import os_errors_explained, refuse_foreign, write_atomically
 from budgetreg.notices import printable
 
 _DOTS_PER_INCH = 150

@@ -14,8 +14,8 @@ from budgetreg.config.nested import common, flatten
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import PLAIN, Drawing
 from budgetreg.notices import in_one_line
-from budgetreg.results.naming import distinguishing_options, show
-from budgetreg.results.series import Series
+from budgetreg.runs.naming import distinguishing_options, show
+from budgetreg.runs.series import Series
 
 _WIDTH = 100
 _LINES = {

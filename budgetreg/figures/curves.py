@@ -31,8 +31,8 @@ from budgetreg.figures.looks import (
 from budgetreg.figures.palette import COLOURS
 from budgetreg.figures.ranges import HIGH, LOW, Range, y_range
 from budgetreg.figures.ticks import set_ticks
-from budgetreg.results.axis_variables import along, attainable
-from budgetreg.results.series import Series, labelled, read_folder
+from budgetreg.runs.axis_variables import along, attainable
+from budgetreg.runs.series import Series, labelled, read_folder
 
 _Curves = Sequence[tuple[Series, pd.DataFrame]]
 _LONGEST_IN_TWO_COLUMNS = 42  # letters
@@ -56,7 +56,7 @@ def plot_run(folder: Path) -> list[Path]:
     Raises
     ------
     DataError
-        As for `budgetreg.results.series.read_folder`.
+        As for `budgetreg.runs.series.read_folder`.
     """
     return plot_series(labelled(read_folder(folder)), folder, "curve")
 
@@ -67,7 +67,7 @@ def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Draw
     Parameters
     ----------
     series : sequence of Series
-        As `budgetreg.results.series.labelled` returns them, panel by panel; at least one.
+        As `budgetreg.runs.series.labelled` returns them, panel by panel; at least one.
     target : Path
         Folder of the files; made if it does not exist.
     name : str
@@ -93,7 +93,7 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     Parameters
     ----------
     series : sequence of Series
-        As `budgetreg.results.series.read_series` returns them; at least one.
+        As `budgetreg.runs.series.read_series` returns them; at least one.
     drawing : Drawing, optional
         What a recipe asks for.
 

@@ -25,8 +25,8 @@ from budgetreg.config.options import (
     one_of,
 )
 from budgetreg.errors import ConfigError
-from budgetreg.results.axis_variables import ALONG
-from budgetreg.results.series import MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint
+from budgetreg.runs.axis_variables import ALONG
+from budgetreg.runs.series import MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint
 
 _FURTHER = Requirement(
     "names with the kind bills", lambda value: MAPPING.accepts(value) and set(value.values()) <= {"bills"}
@@ -75,7 +75,7 @@ class Drawing:
     also : mapping of str to str
         The kinds of further figures of the same curves, by what their files' names end with.
     x : str or None
-        A variable of `budgetreg.results.axis_variables`; None: attributes, or examples for runs with ``axis=examples``.
+        A variable of `budgetreg.runs.axis_variables`; None: attributes, or examples for runs with ``axis=examples``.
     x_scale : {'log', 'linear'}
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
@@ -111,7 +111,7 @@ class Drawing:
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it, the figure shows the
         worst at each number of examples.
     over : str or None
-        Variable of a scaling's x axis, see `budgetreg.results.axis_variables.of`.
+        Variable of a scaling's x axis, see `budgetreg.runs.axis_variables.of`.
     level : float or None
         In a scaling, y is what curves need to fall to this level; None: y is the value at the last checkpoint.
     published : mapping
@@ -237,7 +237,7 @@ def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
     Parameters
     ----------
     series : sequence of Series
-        As `budgetreg.results.series.read_folder` returns them.
+        As `budgetreg.runs.series.read_folder` returns them.
     key : str
         Such as ``dataset.alpha``.
     column : str

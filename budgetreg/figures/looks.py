@@ -7,7 +7,7 @@ from typing import Any
 from budgetreg.figures.drawing import PLAIN, Drawing
 from budgetreg.figures.library import to_hex, to_rgb
 from budgetreg.figures.palette import COLOURS, VARIANTS, style
-from budgetreg.results.series import Series, budgets_of
+from budgetreg.runs.series import Series, budgets_of
 
 Looks = Mapping[str, Mapping[str, Any]]
 """Options of matplotlib's lines, by label."""

@@ -27,8 +27,8 @@ from budgetreg.figures.library import Axes, Line2D
 from budgetreg.figures.looks import is_heavy, look_of
 from budgetreg.figures.palette import style
 from budgetreg.figures.ticks import compact, set_ticks
-from budgetreg.results.axis_variables import of
-from budgetreg.results.series import Series
+from budgetreg.runs.axis_variables import of
+from budgetreg.runs.series import Series
 
 Scalings = Mapping[tuple[str, str], Mapping[float, Estimate]]
 """By learner and variant, then by value of the variable, ascending: the last error, or what a level needs.
@@ -140,7 +140,7 @@ def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) ->
     Parameters
     ----------
     series : sequence of Series
-        The panel's series, as `budgetreg.results.series.labelled` returns them.
+        The panel's series, as `budgetreg.runs.series.labelled` returns them.
     drawing : Drawing
         Names the variable.
     y, x : Axis

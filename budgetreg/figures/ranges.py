@@ -62,7 +62,7 @@ def y_range(
     Parameters
     ----------
     curves : sequence of DataFrame
-        Mean curves, as `budgetreg.results.series.mean_curve` returns them, with the columns `LOW` and `HIGH`.
+        Mean curves, as `budgetreg.runs.series.mean_curve` returns them, with the columns `LOW` and `HIGH`.
     y : Axis
     may_be_log : bool
         Whether the values may make the axis logarithmic.

@@ -14,7 +14,7 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure
 from budgetreg.figures.palette import Style, style
 from budgetreg.figures.ticks import set_ticks
-from budgetreg.results.series import Series
+from budgetreg.runs.series import Series
 
 _GREY = "#555555"
 _SIZE = 8.0  # points: of the letters of a ratio

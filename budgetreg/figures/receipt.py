@@ -11,12 +11,10 @@ from importlib import metadata
 from pathlib import Path
 
 from budgetreg.config import catalogue
-from budgetreg.files.integrity import digest
-from budgetreg.files.paths import content_of_regular
-from budgetreg.files.writing import write_atomically
+from budgetreg.files import content_of_regular, digest, write_atomically
 
 RECEIPT = ".receipt.json"
-_SOURCE = ("analysis", "figures", "reproduce", "results")
+_SOURCE = ("analysis", "figures", "reproduce", "runs")
 _LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
 
 

@@ -15,7 +15,7 @@ from budgetreg.figures.axes import axes_of
 from budgetreg.figures.captions import amount
 from budgetreg.figures.summary import OF_LABELS
 from budgetreg.figures.tables import right, table
-from budgetreg.results.series import Series, common_unit
+from budgetreg.runs.series import Series, common_unit
 
 SAVED = {"attributes": "times fewer", "cost": "times less"}
 """What can be compared, and what a saving of it is called."""
@@ -29,7 +29,7 @@ def savings_table(
     Parameters
     ----------
     series : sequence of Series
-        The runs, as `budgetreg.results.series.read_series` returns them.
+        The runs, as `budgetreg.runs.series.read_series` returns them.
     first : Path, optional
         The folder whose best run the others are compared with if none sees full rows; by default the best of all.
     level : float, optional

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.buying.bill import StudyBill
-from budgetreg.buying.estimates import Estimates
 from budgetreg.figures.canvas import grid, legend, own_settings, write_figure, write_finding
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.library import Artist, Axes, Figure, Patch
 from budgetreg.figures.palette import COLOURS
 from budgetreg.figures.ticks import set_ticks
 from budgetreg.notices import in_one_line
+from budgetreg.study.bill import StudyBill
+from budgetreg.study.estimates import Estimates
 
 _SIZE, _ROW, _LEAST = (9.0, 3.2), 0.2, 1.4  # inches: of the figure, its height for each attribute, and besides
 _MOST = 30  # attributes that have a bar

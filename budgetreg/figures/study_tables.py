@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
-from budgetreg.buying.bill import UNORDERED, StudyBill
-from budgetreg.buying.estimates import Estimates
-from budgetreg.buying.state import State
 from budgetreg.figures.tables import right, table
 from budgetreg.notices import plural
+from budgetreg.study.bill import UNORDERED, StudyBill
+from budgetreg.study.estimates import Estimates
+from budgetreg.study.state import State
 
 ABOUT_ESTIMATES = "error relative to that of the mean target, estimated without complete rows, with 90 % intervals:"
 

@@ -13,8 +13,8 @@ from rich.text import Text
 from budgetreg.analysis.comparisons import Incomparable, ranked
 from budgetreg.figures.captions import amount, charged_per_example, chosen_parameters, repetitions_of, with_interval
 from budgetreg.notices import in_one_line
-from budgetreg.results.schema import AUC
-from budgetreg.results.series import Series, labelled, read_folder
+from budgetreg.runs.schema import AUC
+from budgetreg.runs.series import Series, labelled, read_folder
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12
@@ -56,7 +56,7 @@ def run_table(folder: Path) -> Table:
     Raises
     ------
     DataError
-        As for `budgetreg.results.series.read_series`.
+        As for `budgetreg.runs.series.read_series`.
     """
     series = labelled(read_folder(folder))
     several = len(series) > 1
@@ -87,7 +87,7 @@ def comparison_table(series: Sequence[Series]) -> Table:
     Parameters
     ----------
     series : sequence of Series
-        As `budgetreg.results.series.read_series` returns them.
+        As `budgetreg.runs.series.read_series` returns them.
 
     Returns
     -------

@@ -39,8 +39,7 @@ from budgetreg.data.attributes import EQUAL, with_ranges
 from budgetreg.data.kind import ALL, DatasetKind
 from budgetreg.data.registry import DatasetConfig, kinds
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.files.integrity import record_digest
-from budgetreg.files.paths import at_home
+from budgetreg.files import at_home, record_digest
 
 _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""

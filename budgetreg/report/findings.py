@@ -15,7 +15,7 @@ from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.report.images import drawn
 from budgetreg.report.page import PagePart, PageTable, Section
 from budgetreg.report.tables import page_table
-from budgetreg.results.series import Series, common_unit
+from budgetreg.runs.series import Series, common_unit
 
 
 def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
@@ -24,7 +24,7 @@ def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
     Parameters
     ----------
     series : sequence of Series
-        The curves, as `budgetreg.results.series.labelled` returns them.
+        The curves, as `budgetreg.runs.series.labelled` returns them.
     folders : sequence of Path
         Where they were read.
     """

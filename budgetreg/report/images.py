@@ -7,8 +7,7 @@ from struct import unpack_from
 from tempfile import TemporaryDirectory
 
 from budgetreg.errors import DataError
-from budgetreg.files.paths import content_of_regular
-from budgetreg.files.writing import os_errors_explained
+from budgetreg.files import content_of_regular, os_errors_explained
 from budgetreg.report.page import PageImage
 
 _MAGIC, _SIZE_AT = b"\x89PNG\r\n\x1a\n", 16

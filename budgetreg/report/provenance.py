@@ -7,8 +7,8 @@ from budgetreg.config.nested import common, flatten
 from budgetreg.figures.tables import right
 from budgetreg.report.page import PagePart, PageTable
 from budgetreg.report.tables import listing
-from budgetreg.results.manifest import RecordedCell
-from budgetreg.results.naming import deciding_options, option_text, show
+from budgetreg.runs.manifest import RecordedCell
+from budgetreg.runs.naming import deciding_options, option_text, show
 
 _DIGITS = 12  # of a digest
 _UNKNOWN = "not recorded"

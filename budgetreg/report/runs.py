@@ -9,17 +9,17 @@ from budgetreg.data.kind import ALL
 from budgetreg.errors import DataError
 from budgetreg.figures import advice
 from budgetreg.figures.tables import right
-from budgetreg.files.paths import content_of_regular
+from budgetreg.files import content_of_regular
 from budgetreg.report.bill import bill
 from budgetreg.report.findings import about_advice, about_fits, about_runs
 from budgetreg.report.page import PagePart, Section
 from budgetreg.report.provenance import Computed, provenance
 from budgetreg.report.tables import listing
-from budgetreg.results.folders import RunStatus
-from budgetreg.results.manifest import cells_of, run_manifest
-from budgetreg.results.schema import CURVES, MODEL
-from budgetreg.results.series import labelled, read_folder
-from budgetreg.results.tables import rows_of
+from budgetreg.runs.folders import RunStatus
+from budgetreg.runs.manifest import cells_of, run_manifest
+from budgetreg.runs.schema import CURVES, MODEL
+from budgetreg.runs.series import labelled, read_folder
+from budgetreg.runs.tables import rows_of
 
 _DIGESTED = (CURVES, MODEL)
 """Files that have the same bytes whenever the same run is computed; others hold seconds."""

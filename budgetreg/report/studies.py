@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from budgetreg.buying.state import State
-from budgetreg.buying.study import Study
 from budgetreg.errors import DataError
 from budgetreg.figures.study import plot_study
 from budgetreg.figures.study_tables import ABOUT_ESTIMATES, bill_tables, estimates_table, paid_in_all, size_of
@@ -13,6 +11,8 @@ from budgetreg.figures.tables import right
 from budgetreg.report.images import drawn
 from budgetreg.report.page import PagePart, PageTable, Section
 from budgetreg.report.tables import listing, page_table
+from budgetreg.study.state import State
+from budgetreg.study.study import Study
 
 _BILLS = ("By attribute", "By order")
 _FACTS = {

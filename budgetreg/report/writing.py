@@ -6,14 +6,14 @@ from pathlib import Path
 
 from budgetreg import __version__
 from budgetreg.errors import DataError
-from budgetreg.files.writing import files_below, refuse_foreign, write_atomically
+from budgetreg.files import files_below, refuse_foreign, write_atomically
 from budgetreg.report.page import GENERATOR, Section, html
 from budgetreg.report.reproduced import section_of_figure
 from budgetreg.report.runs import sections_of_runs
 from budgetreg.report.studies import section_of_study
-from budgetreg.results.folders import RunStatus, read_status
-from budgetreg.results.manifest import read_manifest, read_merged_manifest
-from budgetreg.results.schema import MANIFEST, REPORT
+from budgetreg.runs.folders import RunStatus, read_status
+from budgetreg.runs.manifest import read_manifest, read_merged_manifest
+from budgetreg.runs.schema import MANIFEST, REPORT
 
 _NAMED = 3  # places in the heading of the page
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from budgetreg.errors import ConfigError
-from budgetreg.files.paths import content_of_regular
-from budgetreg.files.writing import os_errors_explained, write_atomically
+from budgetreg.files import content_of_regular, os_errors_explained, write_atomically
 from budgetreg.reproduce.findings import VERDICTS, Findings, read_findings
 from budgetreg.reproduce.pages import MARK, page, verdicts_of
 from budgetreg.reproduce.tables import table

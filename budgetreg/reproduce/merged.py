@@ -14,11 +14,10 @@ from typing import Self
 
 from budgetreg.config.nested import Tree, common, diff, ordered
 from budgetreg.errors import DataError
-from budgetreg.files.integrity import Damaged, digest
-from budgetreg.files.writing import files_below, os_errors_explained, write_atomically
+from budgetreg.files import Damaged, digest, files_below, os_errors_explained, write_atomically
 from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.results.manifest import (
+from budgetreg.runs.manifest import (
     RecordedCell,
     cells_of,
     read_manifest,
@@ -27,9 +26,9 @@ from budgetreg.results.manifest import (
     run_manifest,
     write_manifest,
 )
-from budgetreg.results.reproducibility import promised
-from budgetreg.results.schema import CELL, CURVES, MANIFEST, RUNS
-from budgetreg.results.tables import as_csv, expanded, meanings_of, rows_of
+from budgetreg.runs.reproducibility import promised
+from budgetreg.runs.schema import CELL, CURVES, MANIFEST, RUNS
+from budgetreg.runs.tables import as_csv, expanded, meanings_of, rows_of
 
 _Rows = list[dict[str, str]]
 

@@ -9,9 +9,9 @@ from budgetreg.config import catalogue
 from budgetreg.errors import UserError
 from budgetreg.reproduce.findings import VERDICTS, Findings, tally
 from budgetreg.reproduce.tables import claims, folded, savings, table
-from budgetreg.results.manifest import read_merged_manifest
-from budgetreg.results.schema import CLAIMS, MANIFEST, SAVINGS
-from budgetreg.results.tables import rows_of
+from budgetreg.runs.manifest import read_merged_manifest
+from budgetreg.runs.schema import CLAIMS, MANIFEST, SAVINGS
+from budgetreg.runs.tables import rows_of
 
 MARK = "<!-- Written by `budgetreg reproduce` -->\n"
 """How each page begins, so that no other file is replaced by one."""

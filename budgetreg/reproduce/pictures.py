@@ -15,14 +15,14 @@ from budgetreg.errors import ConfigError
 from budgetreg.figures.canvas import own_settings, write_figure, write_finding
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.library import Figure, colormaps
-from budgetreg.files.integrity import Damaged
+from budgetreg.files import Damaged
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.merged import CellResults, manifest_of
 from budgetreg.reproduce.recipes import Recipe
-from budgetreg.results.manifest import read_merged_manifest, write_manifest
-from budgetreg.results.provenance import identity_of, provenance
+from budgetreg.runs.manifest import read_merged_manifest, write_manifest
+from budgetreg.runs.provenance import identity_of, provenance
 from budgetreg.streams import generator, subset
 
 IMAGES = 6

@@ -11,14 +11,14 @@ from budgetreg.analysis.savings import savings_csv
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
-from budgetreg.files.writing import write_atomically
+from budgetreg.files import write_atomically
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.reproduce.staleness import receipt_of, results_in
-from budgetreg.results.schema import CLAIMS, CURVES, SAVINGS
-from budgetreg.results.series import Series, labelled, read_folder
-from budgetreg.results.tables import rows_of
+from budgetreg.runs.schema import CLAIMS, CURVES, SAVINGS
+from budgetreg.runs.series import Series, labelled, read_folder
+from budgetreg.runs.tables import rows_of
 
 QUICK_REPETITIONS = 2
 _FIGURE = "curves"
@@ -74,7 +74,7 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
     UserError
         If data are missing, or a file cannot be read or written.
     KeyboardInterrupt
-        Finished repetitions are kept, as in `budgetreg.execution.runner.execute`.
+        Finished repetitions are kept, as in `budgetreg.runs.runner.execute`.
     """
     folder = results / recipe.name
     receipt = receipt_of(recipe, results)
@@ -151,9 +151,9 @@ def judged(recipe: Recipe, results: Path, read: Callable[[Path], list[Series]]) 
 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
     """Give the results of some cells, which are run unless there are complete runs of them in a folder."""
-    from budgetreg.execution.choices import remarks
-    from budgetreg.execution.runner import execute
     from budgetreg.protocol.plan import make_plan  # here, as current results do not need it
+    from budgetreg.runs.choices import remarks
+    from budgetreg.runs.runner import execute
 
     known = find_runs(folder) if folder.is_dir() else {}
     unfinished, choices = [], []

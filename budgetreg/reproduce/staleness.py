@@ -13,14 +13,14 @@ import numpy as np
 from budgetreg.config.nested import diff, merge
 from budgetreg.errors import ConfigError
 from budgetreg.figures.receipt import Receipt
-from budgetreg.files.integrity import digest
+from budgetreg.files import digest
 from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe, names, read_recipe
-from budgetreg.results.manifest import RecordedCell, cells_of, read_merged_manifest
-from budgetreg.results.naming import number_ranges
-from budgetreg.results.provenance import changes
-from budgetreg.results.schema import CURVES, RUNS
+from budgetreg.runs.manifest import RecordedCell, cells_of, read_merged_manifest
+from budgetreg.runs.naming import number_ranges
+from budgetreg.runs.provenance import changes
+from budgetreg.runs.schema import CURVES, RUNS
 
 STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"
 _NO_CELL = "the recipe has no such cell"

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.errors import DataError
-from budgetreg.execution.verification import Comparison, Computation, Sample, compare, recompute, verify_run
 from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.merged import read_rows
 from budgetreg.reproduce.recipes import Recipe, read_recipe
 from budgetreg.reproduce.staleness import changed
-from budgetreg.results.manifest import RecordedCell, cells_of, read_manifest, read_merged_manifest, results_manifest
-from budgetreg.results.schema import CURVES
+from budgetreg.runs.manifest import RecordedCell, cells_of, read_manifest, read_merged_manifest, results_manifest
+from budgetreg.runs.schema import CURVES
+from budgetreg.runs.verification import Comparison, Computation, Sample, compare, recompute, verify_run
 
 Report = Callable[[str], object]
 """Is called with a line on what is computed next."""

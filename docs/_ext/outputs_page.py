@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from budgetreg.results import schema
+from budgetreg.runs import schema
 from markup import code, escaped, table
 
 _TABLES: tuple[tuple[str, str, Mapping[str, str], str], ...] = (

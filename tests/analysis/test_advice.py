@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from budgetreg.analysis.bootstrap import FEWEST, RESAMPLES, weights
 from budgetreg.analysis.comparisons import ranked
-from budgetreg.results.series import by_checkpoint
+from budgetreg.runs.series import by_checkpoint
 from tests.analysis.test_claims import REPETITIONS, falling, series
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

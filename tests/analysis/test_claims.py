@@ -18,7 +18,7 @@ from budgetreg.analysis.claims import judge, parse
 from budgetreg.analysis.comparisons import Means
 from budgetreg.analysis.savings import MONEY_COLUMNS, SAVING_COLUMNS, savings, savings_csv
 from budgetreg.errors import ConfigError
-from budgetreg.results.series import Series
+from budgetreg.runs.series import Series
 
 EXAMPLES = np.array([10, 20, 50, 100, 200, 500, 1000])
 REPETITIONS = 20

@@ -12,8 +12,8 @@ import pytest
 import budgetreg as library
 from budgetreg import api
 from budgetreg.cli import advise
-from budgetreg.execution.runner import RunOutcome
 from budgetreg.protocol.plan import Plan
+from budgetreg.runs.runner import RunOutcome
 from tests.cli.test_cli import NO_CHOICES, budgetreg, one_line
 
 KEYS = {

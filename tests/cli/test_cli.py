@@ -20,12 +20,12 @@ from budgetreg import __version__
 from budgetreg.cli import curves, status
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
-from budgetreg.execution import runner
-from budgetreg.execution.choices import Choices
 from budgetreg.figures import summary
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
-from budgetreg.results.folders import RunStatus
+from budgetreg.runs import runner
+from budgetreg.runs.choices import Choices
+from budgetreg.runs.folders import RunStatus
 
 NO_CHOICES = Choices("aer", 0, {}, {})
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
-from tests.execution.test_runner import alive, children, wait_until
+from tests.runs.test_runner import alive, children, wait_until
 
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind

@@ -13,8 +13,8 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.config import extensions
 from budgetreg.errors import Interrupted, PluginError
-from budgetreg.execution.workers import interrupts_told_apart
 from budgetreg.notices import plain_warnings
+from budgetreg.runs.workers import interrupts_told_apart
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

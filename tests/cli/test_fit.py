@@ -14,10 +14,10 @@ import budgetreg
 from budgetreg.api import fit_plan
 from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError
-from budgetreg.execution.runner import execute
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
-from budgetreg.results.bill import Payments, attributes_paid
+from budgetreg.runs.bill import Payments, attributes_paid
+from budgetreg.runs.runner import execute
 
 N, D = 60, 6
 FIXED = {"tuning": "fixed", "tuning.B": 1}

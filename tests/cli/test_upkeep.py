@@ -11,9 +11,9 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.errors import DataError
-from budgetreg.execution import scratch
-from budgetreg.files.integrity import signed
-from budgetreg.results.store import Store
+from budgetreg.files import signed
+from budgetreg.runs import scratch
+from budgetreg.runs.store import Store
 from tests.toy_runs import toy_entry, toy_plan, toy_run
 
 

@@ -18,8 +18,8 @@ from budgetreg.data.values import as_values
 from budgetreg.errors import DataError
 from budgetreg.notices import each_once
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.results.predictions import predict
-from budgetreg.results.repricing import repriced
+from budgetreg.runs.predictions import predict
+from budgetreg.runs.repricing import repriced
 from tests.plans import configured, planned
 from tests.tiers import quick_but
 

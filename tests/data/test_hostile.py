@@ -21,7 +21,7 @@ from budgetreg.data.attributes import read_prices, read_ranges
 from budgetreg.data.formats import chunks, delimited
 from budgetreg.data.tabular import parse_file
 from budgetreg.errors import DataError
-from budgetreg.results import predictions
+from budgetreg.runs import predictions
 from tests.tiers import quick_but
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.buying.sheets import read_sheet
 from budgetreg.cli.app import main
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats import chunks
 from budgetreg.data.tabular import parse_file
 from budgetreg.errors import DataError
+from budgetreg.study.sheets import read_sheet
 
 pq = pytest.importorskip("pyarrow.parquet")
 N = 30

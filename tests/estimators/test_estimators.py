@@ -20,8 +20,8 @@ from budgetreg.estimators import (
     Ridge,
     SGDImpute,
 )
-from budgetreg.results.models import read_models
-from budgetreg.results.predictions import predict
+from budgetreg.runs.models import read_models
+from budgetreg.runs.predictions import predict
 from tests.estimators.tables import small, table, written
 
 CONSTANTS = {"B": 2.0, "eta": 0.05}

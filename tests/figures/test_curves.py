@@ -21,7 +21,7 @@ from budgetreg.figures.captions import about_config, caption
 from budgetreg.figures.curves import draw, plot_run, plot_series
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.palette import style
-from budgetreg.results.series import read_series
+from budgetreg.runs.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
 
 
@@ -57,7 +57,7 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
         written = plot_series(read_series(folders), tmp_path / "new/folder", "fig1")
     assert dict(matplotlib.rcParams) == before
     script = "import sys; from pathlib import Path; from budgetreg.figures.curves import plot_series\n"
-    script += "from budgetreg.results.series import read_series\n"
+    script += "from budgetreg.runs.series import read_series\n"
     script += "plot_series(read_series(map(Path, sys.argv[1:])), Path(), 'fig1')"
     arguments = [sys.executable, "-c", script, *map(str, reversed(folders))]
     here = tmp_path / "here"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from budgetreg.figures.looks import is_heavy, looks_of
 from budgetreg.figures.palette import COLOURS, style
-from budgetreg.results.series import read_series
+from budgetreg.runs.series import read_series
 from tests.written_runs import write_run
 
 

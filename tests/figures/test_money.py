@@ -14,7 +14,7 @@ from budgetreg.figures.axes import axes_of
 from budgetreg.figures.captions import caption
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.results.series import Series, mean_curve, read_series
+from budgetreg.runs.series import Series, mean_curve, read_series
 from tests.plans import planned
 from tests.written_runs import write_run
 

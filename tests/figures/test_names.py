@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import RendererAgg
 
-from budgetreg.buying.bill import StudyBill
 from budgetreg.figures.bills import plot_bills
 from budgetreg.figures.curves import plot_series
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.study import plot_study
-from budgetreg.results.series import read_series
+from budgetreg.runs.series import read_series
+from budgetreg.study.bill import StudyBill
 from tests.written_runs import write_run
 
 SHOWN = {

@@ -11,7 +11,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.figures import bills, curves, paired, ratios
 from budgetreg.figures.axes import PAID, RELATIVE, axes_of
 from budgetreg.figures.drawing import Drawing, parse
-from budgetreg.results.series import Series, labelled, read_folder, read_series
+from budgetreg.runs.series import Series, labelled, read_folder, read_series
 from tests.figures.test_paid import N, paid_run
 from tests.written_runs import write_run
 

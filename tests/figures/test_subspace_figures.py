@@ -16,9 +16,9 @@ from budgetreg.figures.palette import style
 from budgetreg.figures.ranges import y_range
 from budgetreg.figures.summary import comparison_table, run_table
 from budgetreg.protocol.outcome import packed
-from budgetreg.results.schema import CURVES, columns
-from budgetreg.results.series import mean_curve, read_series
-from budgetreg.results.store import Store
+from budgetreg.runs.schema import CURVES, columns
+from budgetreg.runs.series import mean_curve, read_series
+from budgetreg.runs.store import Store
 from tests.toy_runs import toy_plan
 from tests.written_runs import write_run as write_regressors
 from tests.written_runs import write_run_manifest

@@ -10,8 +10,7 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.errors import UserError
-from budgetreg.files.paths import at_home, regular
-from budgetreg.files.writing import write_atomically
+from budgetreg.files import at_home, regular, write_atomically
 
 SPECIAL: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (os.mkfifo, "it is a pipe, not a regular file"),

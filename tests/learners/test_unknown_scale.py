@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn import datasets
 
-from budgetreg.buying.learning import learn
 from budgetreg.cli.app import main
 from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
 from budgetreg.notices import Notice
@@ -16,6 +15,7 @@ from budgetreg.protocol.side_information import spreads
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.tails import few_differ, over_decades
 from budgetreg.revealed.units import Rescaled
+from budgetreg.study.learning import learn
 
 N, TEST, D = 100, 2000, 6
 

@@ -15,10 +15,10 @@ from budgetreg.data.groups import Groups
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.results.reading import read
-from budgetreg.results.series import budgets_of, read_series
 from budgetreg.revealed.collection import Collected
 from budgetreg.revealed.purchases import Purse, purchases
+from budgetreg.runs.reading import read
+from budgetreg.runs.series import budgets_of, read_series
 from tests.plans import configured, planned
 
 RNG = np.random.default_rng(5)

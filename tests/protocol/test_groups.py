@@ -19,8 +19,8 @@ from budgetreg.data.registry import load, prices_of
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.results.repricing import repriced
 from budgetreg.revealed.collection import AttributeDraws, revealed
+from budgetreg.runs.repricing import repriced
 from tests.plans import configured, planned
 from tests.tiers import quick_but
 

@@ -18,7 +18,7 @@ from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split as splitting
 from budgetreg.protocol.side_information import second_moments, shares, table_of
 from budgetreg.protocol.split import split_data
-from budgetreg.results.provenance import identity_of
+from budgetreg.runs.provenance import identity_of
 from tests.plans import planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
 

@@ -19,7 +19,7 @@ from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import on_edge
-from budgetreg.results.series import Series
+from budgetreg.runs.series import Series
 from budgetreg.tasks import SubspaceLearning
 from tests import plans
 from tests.tiers import quick_but

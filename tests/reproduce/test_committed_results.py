@@ -15,7 +15,7 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points, read_recipe
 from budgetreg.reproduce.reproduction import judged
 from budgetreg.reproduce.staleness import receipt_of, results_in
-from budgetreg.results.series import read_folder
+from budgetreg.runs.series import read_folder
 from tests.tiers import slow_but
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"

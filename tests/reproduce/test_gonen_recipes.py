@@ -13,7 +13,7 @@ from budgetreg.figures.drawing import Drawing, worst
 from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.figures.points import plot_scaling, scalings_of
 from budgetreg.reproduce import recipes
-from budgetreg.results.series import Series
+from budgetreg.runs.series import Series
 
 NAMES = [name for name in recipes.names() if name.startswith("gonen_2016/")]
 

@@ -12,11 +12,11 @@ from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.data import mnist
-from budgetreg.execution import runner
 from budgetreg.figures import curves as plots
 from budgetreg.figures.drawing import parse as parse_drawing
 from budgetreg.reproduce import pictures, recipes, reproduction
-from budgetreg.results.series import read_folder, read_series
+from budgetreg.runs import runner
+from budgetreg.runs.series import read_folder, read_series
 from tests.sketches import sketch
 
 RECIPE = """# @package _global_

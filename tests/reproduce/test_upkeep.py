@@ -9,14 +9,14 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.errors import DataError
-from budgetreg.execution.verification import Sample
-from budgetreg.files.integrity import record_digest, signed
+from budgetreg.files import record_digest, signed
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import _run
 from budgetreg.reproduce.staleness import cell_problems, read_once
 from budgetreg.reproduce.verification import verify_merged
-from budgetreg.results.naming import number_ranges
+from budgetreg.runs.naming import number_ranges
+from budgetreg.runs.verification import Sample
 
 RECIPE = """# @package _global_
 # A toy: AELR against ridge on handwritten digits

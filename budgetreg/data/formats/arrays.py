@@ -13,8 +13,8 @@ import numpy as np
 
 from budgetreg.data.formats import chunks
 from budgetreg.data.formats.chunks import IN_MEMORY
+from budgetreg.data.npz import DAMAGE, Header, HoldsObjects, members, read_array, read_header
 from budgetreg.errors import DataError, nearest
-from budgetreg.files.arrays import DAMAGE, Header, HoldsObjects, members, read_array, read_header
 
 
 def open_arrays(path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()) -> chunks.ChunkedTable:

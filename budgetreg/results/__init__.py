@@ -1,1 +1,0 @@
-"""The files that a run leaves in its folder: a single writer, and readers. Nothing is computed or drawn."""

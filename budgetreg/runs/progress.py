@@ -1,0 +1,160 @@
+"""Progress while workers compute repetitions: a bar on the terminal, lines elsewhere."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from budgetreg.notices import AsIs, in_one_line
+from budgetreg.runs.scratch import scratch_folder
+
+PATIENCE_OF_LINES = 10.0
+"""Seconds of work before the first line: lines stay, and short runs need none."""
+_PATIENCE = 1.0  # seconds of work before a bar is shown
+_PERIOD = 0.2  # seconds between two reads of the slots
+
+
+def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float], None]:
+    """Return a function to report the progress of repetitions that advance together.
+
+    Parameters
+    ----------
+    slots : Path or None
+        The file of float64 fractions that `progress_bar` yields; None if nothing is shown.
+    slot : int
+        The place of the first repetition in it.
+    repetitions : int
+        Their number.
+
+    Returns
+    -------
+    callable
+        Takes a fraction between 0 and 1.
+    """
+    if slots is None:
+        return lambda fraction: None
+    fractions = np.memmap(slots, dtype=np.float64, mode="r+")
+
+    def report(fraction: float) -> None:
+        fractions[slot : slot + repetitions] = fraction
+
+    return report
+
+
+Later = Callable[[float], float]
+"""Given the seconds of a repetition, returns those of the runs that follow."""
+
+
+@contextmanager
+def progress_bar(description: str, repetitions: int, later: Later | None = None) -> Iterator[Path | None]:
+    """Show progress and the time left on stderr while the block runs.
+
+    A terminal shows a bar, unless the block ends within about a second. Elsewhere, as in a file, a line stands for each
+    repetition, without control characters, once the block has taken some seconds.
+
+    Parameters
+    ----------
+    description : str
+        What is being computed.
+    repetitions : int
+        The number of repetitions that the block computes.
+    later : callable, optional
+        For one of several runs: the time that is left for all of them is shown, too.
+
+    Yields
+    ------
+    Path or None
+        The file in which workers report (see `reporter`), with one slot per repetition; None if temporary files cannot
+        be written, and nothing is shown.
+    """
+    with ExitStack() as stack:
+        slots = None
+        with suppress(OSError):
+            folder = stack.enter_context(scratch_folder())
+            # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
+            (folder / "slots").write_bytes(bytes(8 * repetitions))
+            # Here, as an interruption may remove the file while the watcher begins.
+            fractions = np.memmap(folder / "slots", dtype=np.float64, mode="r")
+            slots = folder / "slots"
+        if slots is None:
+            yield None
+            return
+        over = threading.Event()
+        watch = _draw_bar if sys.stderr.isatty() else _print_lines
+        watcher = threading.Thread(target=watch, args=(description, fractions, over, later), daemon=True)
+        try:
+            watcher.start()
+            yield slots
+        finally:
+            over.set()
+            if watcher.ident is not None:
+                watcher.join()
+
+
+def _draw_bar(description: str, fractions: np.ndarray, over: threading.Event, later: Later | None) -> None:
+    started = time.monotonic()
+    if over.wait(_PATIENCE):
+        return
+    file: Any = AsIs(sys.stderr)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.1f} of {task.total} repetitions"),
+        TimeRemainingColumn(),
+        TextColumn("left{task.fields[in_all]}"),
+    )
+    with Progress(*columns, console=Console(file=file), auto_refresh=False, transient=True) as bar:
+        task = bar.add_task(in_one_line(description), total=len(fractions), in_all="")
+        while True:
+            done = float(fractions.sum())
+            in_all = _in_all(time.monotonic() - started, done, len(fractions), later)
+            bar.update(task, completed=done, in_all=in_all, refresh=True)
+            if over.wait(_PERIOD):
+                break
+
+
+def _print_lines(description: str, fractions: np.ndarray, over: threading.Event, later: Later | None) -> None:
+    """Print a line whenever as much is done as another repetition takes: repetitions may advance together."""
+    started = time.monotonic()
+    if over.wait(PATIENCE_OF_LINES):
+        return
+    shown, ended = 0, False
+    while not ended:
+        ended = over.wait(_PERIOD)  # what was done last has its line, too
+        done = float(fractions.sum())
+        if int(done) > shown:
+            shown = int(done)
+            elapsed = time.monotonic() - started
+            rest = elapsed * (len(fractions) / done - 1)
+            left = f", about {duration(rest)} left" if shown < len(fractions) else ""
+            left += _in_all(elapsed, done, len(fractions), later)
+            line = f"{in_one_line(description)}: {shown} of {len(fractions)} repetitions{left}"
+            print(f"budgetreg: {line}", file=sys.stderr, flush=True)
+
+
+def _in_all(elapsed: float, done: float, of: int, later: Later | None) -> str:
+    """Return in words the time that is left for this run and those that follow, once it is known; else nothing."""
+    if later is None or done <= 0:
+        return ""
+    each = elapsed / done
+    return f", about {duration(each * (of - done) + later(each))} for all runs"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in its largest unit.
+
+    Examples
+    --------
+    >>> duration(40.2), duration(170), duration(7300)
+    ('40 s', '3 min', '2.0 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

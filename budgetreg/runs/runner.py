@@ -1,0 +1,205 @@
+"""Executing a plan: missing repetitions are computed and written as they arrive, and the run is drawn at the end."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from budgetreg.data.cache import Stamp, trust, verified
+from budgetreg.errors import UserError
+from budgetreg.notices import plain_warnings, printable, say
+from budgetreg.protocol.plan import Plan
+from budgetreg.runs import workers
+from budgetreg.runs.attempts import Outcome, Repetitions, attempt, batches
+from budgetreg.runs.choices import Choices, choices_of
+from budgetreg.runs.journal import FAILED, Entry
+from budgetreg.runs.progress import Later, progress_bar, reporter
+from budgetreg.runs.store import Store
+
+_USELESS = 1e3
+"""From this multiple of the error without attributes on, a learner has not diverged but has the wrong units."""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the results are.
+    finished, failed : int
+        Repetitions asked for that are finished or have failed.
+    resumed : int
+        Finished repetitions that an earlier call had left.
+    choices : Choices
+        What tuning chose, which `budgetreg.runs.choices.remarks` reports.
+    """
+
+    folder: Path
+    finished: int
+    failed: int
+    resumed: int
+    choices: Choices
+
+
+def execute(
+    plan: Plan,
+    *,
+    function: Repetitions | None = None,
+    draw: Callable[[Path], object] = lambda folder: None,
+    later: Later | None = None,
+) -> RunOutcome:
+    """Compute the repetitions of a plan that its folder does not hold yet.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is run. The results go to ``plan.folder``.
+    function : callable, optional
+        A picklable function that computes repetitions, ``function(plan, repetitions, progress) -> results``;
+        `protocol.repetitions.run_repetitions` by default.
+    draw : callable, optional
+        A function that draws the finished run in a folder; nothing is drawn by default.
+    later : callable, optional
+        For one of several runs, see `budgetreg.runs.progress.progress_bar`.
+
+    Returns
+    -------
+    RunOutcome
+        A repetition that raises counts as failed, and its traceback is printed; the next call tries it again.
+
+    Raises
+    ------
+    UserError
+        If the folder cannot be used, the disk is full, a worker dies, or a repetition raises one because of bad data.
+    KeyboardInterrupt
+        On Ctrl-C, SIGTERM or SIGHUP. Whatever is raised, finished repetitions are kept, and the tables hold them.
+    """
+    workers.watch_parent()  # this process may be the worker of a launcher that runs a sweep
+    with workers.termination_as_interrupt(), Store.open(plan.folder, plan) as store:
+        for note in (*plan.notes, *store.notes):
+            say(note)
+        resumed = len(store.finished())
+        try:
+            with computing(plan, store.missing(), function, later) as entries:
+                for entry in entries:
+                    store.add(entry)
+        except BaseException as error:
+            with suppress(UserError):  # the first error is the one to report
+                store.finish(str(error) if isinstance(error, UserError) else "")
+            raise
+        store.finish()
+        finished = store.finished()
+        if finished:
+            draw(store.folder)
+        results = [entry["result"] for entry in finished]
+        _warn_of_units(plan, results)
+        return RunOutcome(store.folder, len(finished), len(store.failed()), resumed, choices_of(plan, results))
+
+
+def _warn_of_units(plan: Plan, results: Sequence[dict[str, Any]]) -> None:
+    """Warn if repetitions end so far above the error without attributes that parameters, or the scale, do not fit."""
+    ends = [max(result["curve"], key=lambda point: point["examples"]).get("test_relative") for result in results]
+    worst = max((end for end in ends if end is not None), default=0.0)
+    if worst > _USELESS:
+        say(
+            f"the error is up to {worst:.2g} times that without attributes: "
+            + (
+                "the radii and step sizes tried suit attributes and targets of about 1; scale them (a file with "
+                "dataset.scale=max_abs), or try smaller parameters"
+                if plan.config.algo.tuned
+                else "some values in the test part are far larger than those seen; give the attributes' ranges "
+                "(dataset.ranges=FILE), or their logarithms"
+            )
+        )
+
+
+@contextmanager
+def computing(
+    plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None, later: Later | None = None
+) -> Iterator[Iterator[Entry]]:
+    """Compute repetitions of a plan, with progress, and write nothing.
+
+    Parameters
+    ----------
+    plan, function, later
+        As for `execute`.
+    repetitions : sequence of int
+        Which.
+
+    Yields
+    ------
+    iterator of dict
+        Their entries for the journal as they arrive, in any order. The traceback of a failure is printed. No worker
+        goes on computing after the block, however it ends.
+    """
+    if not repetitions:
+        yield iter(())
+        return
+    from budgetreg.protocol.repetitions import run_repetitions  # here, as a finished run needs none of what it loads
+
+    with (
+        progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions), later) as slots,
+        _outcomes(plan, repetitions, function or run_repetitions, slots) as outcomes,
+    ):
+        yield (_with_trace_printed(entry, trace) for entry, trace in chain.from_iterable(outcomes))
+
+
+def _with_trace_printed(entry: Entry, trace: str) -> Entry:
+    if entry["status"] == FAILED and not trace:
+        say(f"repetition {entry['repetition']} failed: {entry['message']}")
+    elif trace:
+        print(printable(f"repetition {entry['repetition']} failed:\n{trace}"), file=sys.stderr)
+    return entry
+
+
+@contextmanager
+def _outcomes(
+    plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
+) -> Iterator[Iterator[list[Outcome]]]:
+    """Yield the outcomes as they arrive; no worker goes on computing after the block, however it ends."""
+    backend = plan.config.backend.name
+    if backend == "dask":
+        from budgetreg.runs import cluster
+
+        with cluster.outcomes(plan, repetitions, function, slots) as outcomes:
+            yield outcomes
+        return
+    n_jobs = min(plan.config.n_jobs, len(repetitions))
+    tasks = (
+        delayed(_attempt_in_worker)(function, plan, batch, slots, first, verified())
+        for first, batch in batches(plan, repetitions, n_jobs)
+    )
+    # Workers watch their parent from their start, so that they end even if it is killed before they get a task.
+    watched = n_jobs > 1 and backend == "loky"
+    watching = {"initializer": workers.exit_with_parent, "initargs": (os.getpid(),)} if watched else {}
+    parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, **watching)
+    with ExitStack() as stack:
+        with workers.interrupts_ignored():
+            arriving = parallel(tasks)
+            stack.callback(_close, arriving)
+        with workers.deaths_explained():
+            yield arriving
+
+
+def _close(outcomes: Generator[object, None, None]) -> None:
+    """End the workers if they are not done."""
+    with warnings.catch_warnings(action="ignore"):  # joblib warns that we stop early
+        outcomes.close()
+
+
+def _attempt_in_worker(
+    function: Repetitions, plan: Plan, batch: Sequence[int], slots: Path | None, slot: int, stamps: Mapping[str, Stamp]
+) -> list[Outcome]:
+    """Compute repetitions in a process that trusts the files that its parent has verified."""
+    trust(stamps)
+    with plain_warnings():
+        return attempt(function, plan, batch, reporter(slots, slot, len(batch)))

@@ -1,0 +1,349 @@
+"""Labelled series: the curves of one or many folders, each with its configuration and what distinguishes it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budgetreg.algorithms import registry
+from budgetreg.algorithms.learner import Observation
+from budgetreg.data.attributes import EQUAL, UNIT
+from budgetreg.data.kind import ALL
+from budgetreg.errors import DataError
+from budgetreg.runs.manifest import RecordedCell, cells_of
+from budgetreg.runs.naming import variants
+from budgetreg.runs.reading import CELL_COLUMNS, find_folders, read
+from budgetreg.runs.schema import AUC, CELL, COST
+
+MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
+LABEL_MEASURES = ("test_error_rate", AUC)
+"""Measures of targets with two values; curves of some data lack the second."""
+SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
+
+
+@dataclass(frozen=True)
+class Series:
+    """The curve of one learner on one data set with one budget, under one configuration.
+
+    Attributes
+    ----------
+    dataset, algo, k
+        As in ``curves.csv``.
+    variant
+        What sets it apart from other series with the same three, such as ``"split=even"``; may be empty.
+    label
+        Learner, budget (only where several occur among the series read together) and variant.
+    points
+        Its rows of ``curves.csv``: one per repetition and checkpoint.
+    runs
+        Its rows of ``runs.csv``: one per repetition with a curve; empty if the file is missing.
+    config
+        The resolved configuration, nested.
+    d
+        Number of attributes of the data.
+    folder
+        Where it was read.
+    n_train
+        Number of training examples.
+    full_row
+        What is charged for a full row, in attributes; None: all d.
+    n_test
+        Number of test examples, which tests see in full; None if that is not known.
+    """
+
+    dataset: str
+    algo: str
+    k: int | str
+    variant: str
+    label: str
+    points: pd.DataFrame
+    runs: pd.DataFrame
+    config: dict[str, Any]
+    d: int
+    folder: Path
+    n_train: int
+    full_row: int | None = None
+    n_test: int | None = None
+
+    @cached_property
+    def mean(self) -> pd.DataFrame:
+        """Its `mean_curve`, which figures and their captions share."""
+        return mean_curve(self.points)
+
+    @property
+    def of_subspaces(self) -> bool:
+        """Whether the learner learns a subspace, so that its points hold `SUBSPACE_MEASURES`."""
+        return "relative_error" in self.points
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its column ``cost``; None if it has no prices."""
+        priced = COST in self.points and bool(self.points[COST].notna().all())
+        return str(self.config["dataset"].get("unit") or UNIT) if priced else None
+
+    @property
+    def ends_with_money(self) -> bool:
+        """Whether a total in money ends its repetitions, each at its own number of examples."""
+        priced = self.config["dataset"].get("costs") not in (None, EQUAL)
+        return priced and self.config.get("total") is not None
+
+    @property
+    def of_full_rows(self) -> bool:
+        """Whether the learner sees all attributes rather than k; False for a learner that is not known."""
+        learner = registry.read(self.config.get("algo", {}))
+        return learner is not None and learner.observation is Observation.ALL
+
+    @property
+    def of_all_attributes(self) -> bool:
+        """Whether the learner sees all attributes of an example, or all that have a value."""
+        return self.of_full_rows or self.k == self.d
+
+    @property
+    def attributes_per_example(self) -> float:
+        """The budget k; if the learner chooses it, the attributes of an example on average."""
+        return float(self.runs["attributes_mean"].mean()) if isinstance(self.k, str) else float(self.k)
+
+    @property
+    def repetitions(self) -> int:
+        """Number of repetitions read."""
+        return int(self.points["repetition"].nunique())
+
+
+def read_series(folders: Iterable[Path]) -> list[Series]:
+    """Read all runs at or below some folders, one series per (data set, learner, k, configuration).
+
+    Runs that share data set, learner and k get the configuration keys in which they differ as their variant. Runs
+    without such a difference are repetitions of one series, and equal repetitions count once. If their results still
+    contradict each other, because of another version for example, their variants are the names of their folders.
+
+    Parameters
+    ----------
+    folders
+        As for `budgetreg.runs.reading.find_folders`.
+
+    Returns
+    -------
+    list of Series
+        Sorted by data set, learner, k and variant.
+
+    Raises
+    ------
+    DataError
+        If a folder is missing or holds no curves, a file is empty, damaged or of another schema, or some learners
+        learn subspaces and others do not.
+    """
+    return labelled(read_tested(folders))
+
+
+def read_tested(folders: Iterable[Path]) -> list[Series]:
+    """Return the series at or below some folders, without labels; models that `budgetreg fit` learned are left out.
+
+    Raises
+    ------
+    DataError
+        As `read_series` does, and if there are only such models.
+    """
+    found = [series for folder in find_folders(folders) for series in read_folder(folder)]
+    tested = [series for series in found if series.config.get("dataset", {}).get("split") != ALL]
+    if not tested:
+        raise DataError(
+            f"{found[0].folder} was learned from all rows (budgetreg fit) and has no test errors; `budgetreg run` "
+            "estimates errors"
+        )
+    return tested
+
+
+def labelled(series: Iterable[Series]) -> list[Series]:
+    """Return series with labels that distinguish them, and merge those that repeat each other.
+
+    Parameters
+    ----------
+    series
+        As `read_folder` returns them.
+
+    Returns
+    -------
+    list of Series
+        As `read_series` does.
+
+    Raises
+    ------
+    DataError
+        If some learn subspaces and others do not.
+    """
+    read = list(series)
+    kinds = {series.of_subspaces: series.folder for series in read}
+    if len(kinds) > 1:
+        raise DataError(
+            f"{kinds[True]} holds errors of subspaces and {kinds[False]} of regressors: give folders of one kind"
+        )
+    read.sort(key=_cell)
+    merged = [series for _, same in groupby(read, key=_cell) for series in _with_variants(list(same))]
+    several_budgets = len({series.k for series in merged}) > 1
+    named = [replace(series, label=_label(series, several_budgets)) for series in merged]
+    return sorted(named, key=lambda series: (*_cell(series), series.variant))
+
+
+def common_unit(series: Iterable[Series]) -> str | None:
+    """Return the unit of money if all series have prices in the same unit; else None."""
+    units = {curve.unit for curve in series}
+    return units.pop() if len(units) == 1 else None
+
+
+def by_checkpoint(points: pd.DataFrame) -> pd.DataFrame:
+    """Return points with the mean of ``examples`` over repetitions, rounded, at each checkpoint.
+
+    Repetitions see equally many examples by a checkpoint unless a total in money ends them. Then each has as many
+    checkpoints as the others.
+    """
+    places = points.groupby("repetition")["examples"].rank().astype(int)
+    if places.value_counts().nunique() > 1:
+        return points
+    examples = points["examples"].groupby(places).transform("mean")
+    return points.assign(examples=np.floor(examples + 0.5).astype(np.int64))  # which keeps checkpoints distinct
+
+
+def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
+    """Average a curve over its repetitions.
+
+    Repetitions are grouped by checkpoint, because the attributes charged by a checkpoint differ a little between
+    repetitions.
+
+    Parameters
+    ----------
+    points
+        `Series.points`.
+
+    Returns
+    -------
+    DataFrame
+        One row per checkpoint, ascending: ``examples`` (see `by_checkpoint`), ``attributes`` (mean; with prices also
+        ``cost``), ``repetitions`` (count), and for each of `MEASURES` and of `LABEL_MEASURES` that it has, or of
+        `SUBSPACE_MEASURES`, its mean and, as ``<measure>_sd``, its standard deviation over repetitions (divisor n - 1;
+        NaN for one repetition).
+    """
+    groups = by_checkpoint(points).groupby("examples", sort=True)
+    curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
+    if COST in points:
+        curve[COST] = groups[COST].mean()
+    for measure in _measures(points):
+        # A mean is undefined if one of its repetitions is.
+        curve[measure] = groups[measure].agg(lambda values: values.mean(skipna=False))
+        curve[f"{measure}_sd"] = groups[measure].agg(lambda values: values.std(ddof=1, skipna=False))
+    return curve.reset_index()
+
+
+def _measures(points: pd.DataFrame) -> tuple[str, ...]:
+    if "relative_error" in points:
+        return SUBSPACE_MEASURES
+    return (*MEASURES, AUC) if AUC in points else MEASURES
+
+
+def budgets_of(series: Iterable[Series]) -> list[int | str]:
+    """Return the budgets k of some series, ascending; ``auto`` is the last."""
+    return sorted({curve.k for curve in series}, key=_place)
+
+
+def _place(k: int | str) -> tuple[bool, int]:
+    return isinstance(k, str), 0 if isinstance(k, str) else k
+
+
+def _cell(series: Series) -> tuple[str, str, tuple[bool, int]]:
+    return series.dataset, series.algo, _place(series.k)
+
+
+def _label(series: Series, several_budgets: bool) -> str:
+    budget = f"k={series.k}" if several_budgets else ""
+    return " ".join(part for part in (series.algo, budget, series.variant) if part)
+
+
+def _with_variants(same: Sequence[Series]) -> list[Series]:
+    """Merge series of one cell that agree, and give the others the keys in which they differ as variants."""
+    merged: list[Series] = []
+    for variant, series in zip(variants([series.config for series in same]), same, strict=True):
+        fitting = (i for i, other in enumerate(merged) if other.variant == variant and _agree(other, series))
+        at = next(fitting, None)
+        if at is None:
+            merged.append(replace(series, variant=variant))
+        else:
+            merged[at] = _union(merged[at], series)
+    times = Counter(series.variant for series in merged)
+    names = _folder_names([series.folder for series in merged])
+    return [
+        series if times[series.variant] == 1 else replace(series, variant=f"{series.variant} ({name})".strip())
+        for series, name in zip(merged, names, strict=True)
+    ]
+
+
+def _folder_names(folders: Sequence[Path]) -> list[str]:
+    """Return for each folder the shortest end of its path that distinguishes it from the others."""
+    parts = [folder.resolve().parts for folder in folders]
+    different = len(set(parts))
+    depth = next(n for n in range(1, max(map(len, parts)) + 1) if len({part[-n:] for part in parts}) == different)
+    return ["/".join(part[-depth:]) for part in parts]
+
+
+def _agree(first: Series, second: Series) -> bool:
+    keys = ["repetition", "examples"]
+    priced = [COST] if COST in first.points and COST in second.points else []
+    measures = [measure for measure in _measures(first.points) if measure in second.points]
+    values = ["attributes", *priced, *measures]
+    by_money = second.ends_with_money and first.points.groupby("repetition").size().max() == (
+        second.points.groupby("repetition").size().max()
+    )
+    if not by_money and set(first.points["examples"]) != set(second.points["examples"]):
+        return False
+    both = first.points.merge(second.points, on=keys, suffixes=("", "_other"))
+    if len(both) < first.points["repetition"].isin(second.points["repetition"]).sum():
+        return False
+    return bool(both[values].equals(both[[f"{value}_other" for value in values]].set_axis(values, axis=1)))
+
+
+def _union(first: Series, second: Series) -> Series:
+    points = pd.concat([first.points, second.points]).drop_duplicates(["repetition", "examples"])
+    runs = pd.concat([first.runs, second.runs]).drop_duplicates("repetition")
+    return replace(first, points=points.sort_values(["repetition", "examples"], ignore_index=True), runs=runs)
+
+
+def read_folder(folder: Path) -> list[Series]:
+    """Read the curves of one run, or of all cells of a reproduced figure, without labels.
+
+    Raises
+    ------
+    DataError
+        If a file is missing, empty, damaged or of another schema.
+    """
+    results = read(folder)
+    series: list[Series] = []
+    for cell in cells_of(results.manifest):
+        points, runs = (
+            table[table[CELL] == cell.name] if CELL in table else table for table in (results.curves, results.runs)
+        )
+        series += _series(points, runs, cell, folder)
+    return series
+
+
+def _series(points: pd.DataFrame, runs: pd.DataFrame, cell: RecordedCell, folder: Path) -> Iterator[Series]:
+    for _, rows in points.groupby(list(CELL_COLUMNS), sort=True):
+        labels: dict[str, Any] = {column: rows[column].iloc[0] for column in CELL_COLUMNS}
+        shared = runs.columns.intersection([*CELL_COLUMNS, "repetition"])  # failed repetitions have no curve
+        matching = runs[runs[shared].isin(rows[shared].to_dict("list")).all(axis=1)]
+        yield Series(
+            **labels,
+            variant="",
+            label="",
+            points=rows,
+            runs=matching,
+            config=cell.config,
+            d=cell.data["d"],
+            folder=folder,
+            n_train=cell.data["n_train"],
+            full_row=cell.data.get("full_row"),
+            n_test=cell.data.get("n_test"),
+        )

@@ -1,0 +1,394 @@
+"""Models survive kills and damage, have the same bytes again, and predict other tables."""
+
+import io
+import json
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+
+from budgetreg.cli.app import main
+from budgetreg.files import digest, signed
+from budgetreg.protocol.calibration import probability
+from budgetreg.protocol.outcome import packed
+from budgetreg.runs.models import read_models
+from budgetreg.runs.store import Store
+from tests.damage import flip
+from tests.toy_runs import toy_entry, toy_plan
+from tests.written_runs import edit_manifest
+
+NAMES = ("old", "tall", "rich")
+LEARNED = [
+    {"w": np.array([1.0, 2 / 3, -3.0]), "b": np.array(10.0 + r), "c": np.array([0.0, 100.0, r])} for r in range(3)
+]
+X = np.array([[1.0, 120.0, 4.0], [2.0, 80.0, 5.0], [0.0, 100.0, 0.1], [7.0, 90.0, 0.0]])
+Y = np.array([3.0, 4.0, 5.0, 7.0])
+
+
+def entry(repetition, learned=LEARNED):
+    toy = toy_entry(repetition)
+    return {**toy, "result": {**toy["result"], "model": packed(learned[repetition])}}
+
+
+def fill(folder, repetitions=(0, 1, 2), asked=3, learned=LEARNED, **facts):
+    """Compute those of some repetitions that are missing, and return them."""
+    with Store.open(folder, toy_plan(folder, repetitions=asked, d=3, **facts)) as store:
+        missing = [number for number in store.missing() if number in repetitions]
+        for repetition in missing:
+            store.add(entry(repetition, learned))
+        store.finish()
+        return missing
+
+
+def expected(X, repetitions=(0, 1, 2)):
+    predictions = [LEARNED[r]["b"] + (X - LEARNED[r]["c"]) @ LEARNED[r]["w"] for r in repetitions]
+    return np.mean(predictions, axis=0)
+
+
+@pytest.fixture
+def run(tmp_path):
+    fill(tmp_path / "run", names=NAMES, target="y")
+    return tmp_path / "run"
+
+
+def table(path, columns):
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def predict(capsys, *words):
+    code = main(["predict", *map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def numbers(out):
+    head, *lines = out.splitlines()
+    assert head == "prediction"
+    return [float(line) for line in lines]
+
+
+def test_the_file_holds_the_models_in_the_order_of_the_repetitions(tmp_path):
+    fill(tmp_path, [2], names=NAMES, target="y")
+    fill(tmp_path, [0, 1], names=NAMES, target="y")
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    assert arrays["repetitions"].tolist() == [0, 1, 2]
+    assert (arrays["names"].tolist(), str(arrays["target"])) == (list(NAMES), "y")
+    for name in ("w", "b", "c"):
+        np.testing.assert_array_equal(arrays[name], np.stack([model[name] for model in LEARNED]))
+    assert arrays.keys() <= json.loads((tmp_path / "manifest.json").read_text())["arrays"].keys()
+
+
+def test_the_same_models_have_the_same_bytes(tmp_path, run):
+    fill(tmp_path / "other", [1], names=NAMES, target="y")
+    fill(tmp_path / "other", [0, 2], names=NAMES, target="y")
+    assert (tmp_path / "other" / "model.npz").read_bytes() == (run / "model.npz").read_bytes()
+
+
+@pytest.mark.parametrize("kept", range(4))
+def test_a_run_killed_between_model_and_journal_computes_the_repetition_again(tmp_path, run, kept):
+    """Some of three repetitions are in the journal; the models of all are there, the last cut short."""
+    cut = tmp_path / "cut"
+    shutil.copytree(run, cut)
+    lines = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (cut / "journal.jsonl").write_bytes(b"".join(lines[:kept]))
+    models = (run / "models.jsonl").read_bytes()
+    (cut / "models.jsonl").write_bytes(models[:-9] if kept < 3 else models)
+    for name in ("curves.csv", "runs.csv", "model.npz"):
+        (cut / name).unlink()
+    fill(cut, names=NAMES, target="y")
+    assert (cut / "model.npz").read_bytes() == (run / "model.npz").read_bytes()
+
+
+def test_damaged_models_are_reported_and_computed_again(run, capsys):
+    whole = (run / "model.npz").read_bytes()
+    lines = (run / "models.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "models.jsonl").write_bytes(lines[0] + lines[1].replace(b"3", b"4", 1) + lines[2])
+    assert main(["status", str(run)]) == 3
+    assert "models.jsonl is damaged" in capsys.readouterr().err
+    assert fill(run, names=NAMES, target="y") == [1]
+    assert (run / "model.npz").read_bytes() == whole
+    (run / "models.jsonl").unlink()
+    assert fill(run, names=NAMES, target="y") == [0, 1, 2]
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        flip(run / "model.npz", rng)
+        code, out, err = predict(capsys, run, run)
+        assert (code, out, err.count("\n")) == (3, "", 1)
+        assert "model.npz is damaged" in err
+        assert fill(run, names=NAMES, target="y") == []
+        assert (run / "model.npz").read_bytes() == whole
+
+
+def changed(name, change):
+    return lambda model: model | {name: change(model[name])}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (changed("w", lambda w: w[:, :2]), "w has shape (3, 2), and (3, 3) is needed"),
+        (changed("w", lambda w: w[:, None]), "w has shape (3, 1, 3), and (3, 3) is needed"),
+        (changed("c", lambda c: c[:1]), "c has shape (1, 3), and (3, 3) is needed"),
+        (changed("w", lambda w: w.astype(str)), "w has shape (3, 3) and type <U"),
+        (changed("w", lambda w: w.astype(object)), "type object, which are no numbers or text"),
+        (changed("b", lambda b: b * 1j), "b has shape (3,) and type complex128"),
+        (changed("b", lambda b: b * np.nan), "b holds numbers that are not finite"),
+        (changed("names", lambda names: names[[0, 0, 2]]), "two attributes have the same name"),
+        (changed("names", lambda names: names[:2]), "names has shape (2,)"),
+        (
+            changed("repetitions", lambda numbers: numbers * 0),
+            "the numbers of repetitions are not 0 or more, each once",
+        ),
+        (changed("repetitions", lambda numbers: numbers / 2), "repetitions has shape (3,) and type float64"),
+        (lambda model: {key: value[:2] for key, value in model.items() if value.ndim and key != "names"}, "counts 3"),
+        (lambda model: {"w": model["w"], "b": model["b"]}, "it holds no list of repetitions"),
+        (lambda model: {key: value for key, value in model.items() if key != "c"}, "and w, b, c are needed"),
+        (changed("w", lambda w: w * 5e307), "the prediction of"),
+    ],
+)
+def test_a_model_that_cannot_be_right_is_one_line_whoever_signed_it(run, tmp_path, capsys, change, said):
+    with np.load(run / "model.npz") as file:
+        np.savez(run / "model.npz", **change(dict(file)))
+    digests = {name: digest((run / name).read_bytes()) for name in ("curves.csv", "runs.csv", "model.npz")}
+    edit_manifest(run, tables=digests)
+    new = table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True)))
+    code, out, err = predict(capsys, run, new)
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert said in err
+    del digests["model.npz"]
+    edit_manifest(run, tables=digests)
+    assert "model.npz is damaged" in predict(capsys, run, new)[2]
+    edit_manifest(run, tables={})
+    assert predict(capsys, run, new)[0] == (0 if said == "counts 3" else 3)
+
+
+def test_an_array_that_claims_to_be_huge_takes_no_memory(run, capsys):
+    content = (run / "model.npz").read_bytes()
+    with zipfile.ZipFile(run / "model.npz", "w") as archive, zipfile.ZipFile(io.BytesIO(content)) as whole:
+        for name in whole.namelist():
+            archive.writestr(name, whole.read(name).replace(b"(3, 3), }" + b" " * 13, b"(10000000000000, 3), }"))
+    edit_manifest(run, tables={})
+    code, out, err = predict(capsys, run, run)
+    assert (code, out) == (3, "")
+    assert "its header gives shape (10000000000000, 3) and type float64, but the file has" in err
+
+
+def test_the_checksum_of_a_manifest_is_required(run, capsys):
+    path = run / "manifest.json"
+    for key in (b'"sha256"', b'"schema_version"', b'"model.npz"'):
+        content = path.read_bytes()
+        path.write_bytes(content.replace(key, key[:1] + bytes([key[1] ^ 4]) + key[2:]))
+        code, out, err = predict(capsys, run, run)
+        assert (code, out, err.count("\n")) == (3, "", 1)
+        assert "manifest.json is damaged" in err
+        path.write_bytes(b"[" * 100_000)
+        assert "manifest.json is damaged" in predict(capsys, run, run)[2]
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"repetition": None},
+        {"repetition": {}},
+        {"result": None},
+        {"result": {"w": {"shape": [10**13]}}},
+        {"result": packed(LEARNED[1] | {"b": np.array(np.nan)})},
+        {"result": packed(LEARNED[1] | {"w": np.ones(2)})},
+        {"result": packed(LEARNED[1]) | {"c": {"shape": [3], "float64": "AAAA"}}},
+    ],
+)
+def test_an_entry_that_is_no_model_is_computed_again_whoever_signed_it(run, change):
+    whole = (run / "model.npz").read_bytes()
+    lines = (run / "models.jsonl").read_bytes().splitlines(keepends=True)
+    lines[1] = json.dumps(signed(json.loads(lines[1]) | change)).encode() + b"\n"
+    (run / "models.jsonl").write_bytes(b"".join([*lines, b"[" * 100_000 + b"\n"]))
+    (run / "model.npz").unlink()
+    assert read_models(run).keys() == {0, 2}
+    assert fill(run, names=NAMES, target="y") == [1]
+    assert (run / "model.npz").read_bytes() == whole
+
+
+def test_columns_are_matched_by_name_without_the_target(tmp_path, run, capsys):
+    shuffled = {"rich": X[:, 2], "y": Y, "id": [4, 3, 2, 1], "old": X[:, 0], "tall": X[:, 1]}
+    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled))
+    assert code == 0
+    np.testing.assert_allclose(numbers(out), expected(X), rtol=1e-12)
+    assert err.splitlines() == [
+        "budgetreg: the mean of 3 models, each bought on a split of its own: 360 attributes were paid for in all; "
+        "`budgetreg fit` learns one",
+        f"budgetreg: mean squared error {np.square(expected(X) - Y).mean():.6g} on the 4 rows of {tmp_path}/new.csv; "
+        "whether any of them was learned from is not known",
+    ]
+    del shuffled["y"]
+    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled), "repetition=1")
+    np.testing.assert_allclose(numbers(out), expected(X, [1]), rtol=1e-12)
+    assert (code, err) == (0, "budgetreg: the model of repetition 1, one of 3: 120 attributes were paid for\n")
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_a_repetition_is_found_by_its_number_if_another_failed(tmp_path, capsys, failed):
+    folder, others = tmp_path / "run", [number for number in range(3) if number != failed]
+    with Store.open(folder, toy_plan(folder, names=NAMES, d=3)) as store:
+        for number in others:
+            store.add(entry(number))
+        store.add({"repetition": failed, "status": "failed", "seconds": 0.5, "message": "no such luck"})
+        store.finish()
+    examples = table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True)))
+    for number in others:
+        code, out, _ = predict(capsys, folder, examples, f"repetition={number}")
+        assert code == 0
+        np.testing.assert_allclose(numbers(out), expected(X, [number]), rtol=1e-12)
+    code, out, err = predict(capsys, folder, examples, f"repetition={failed}")
+    assert (code, out) == (2, "")
+    assert f"repetition={failed}: " in err
+
+
+def test_columns_without_names_are_matched_by_their_order(tmp_path, run, capsys):
+    np.savez(tmp_path / "new.npz", X=X, y=Y)
+    code, out, err = predict(capsys, run, tmp_path / "new.npz", f"out={tmp_path / 'p.csv'}")
+    assert (code, out) == (0, f"{tmp_path / 'p.csv'}\n")
+    np.testing.assert_allclose(numbers((tmp_path / "p.csv").read_text()), expected(X), rtol=1e-12)
+    assert "on the 4 rows of" in err
+    np.savez(tmp_path / "new.npz", X=X)
+    assert numbers(predict(capsys, run, tmp_path / "new.npz", "repetition=all")[1]) == pytest.approx(expected(X))
+    nameless = tmp_path / "nameless"
+    fill(nameless, target="y")
+    other = table(tmp_path / "new.csv", {"u": X[:, 0], "y": Y, "v": X[:, 1], "w": X[:, 2]})
+    assert numbers(predict(capsys, nameless, other)[1]) == pytest.approx(expected(X))
+    (tmp_path / "new.libsvm").write_text("1 1:2 2:120 3:4\n3 2:1 3:1\n")
+    code, out, _ = predict(capsys, run, tmp_path / "new.libsvm")
+    assert numbers(out) == pytest.approx(expected(np.array([[2.0, 120, 4], [0, 1, 1]])))
+
+
+def test_two_different_numbers_are_numbers_when_numbers_were_learned(tmp_path, run, capsys):
+    targets = np.array([10.0, -2.5, 10.0, 10.0])
+    numeric = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": targets})
+    code, _, err = predict(capsys, run, numeric)
+    assert (code, f"mean squared error {np.square(expected(X) - targets).mean():.6g} on the 4 rows" in err) == (0, True)
+
+
+def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run, capsys):
+    labels = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": ["a", "b", "a", "b"]})
+    code, out, err = predict(capsys, run, labels)
+    assert numbers(out) == pytest.approx(expected(X))
+    assert (code, err.splitlines()[-1]) == (
+        0,
+        "budgetreg: the table has two labels but the run learned no labels: no error is computed",
+    )
+
+
+SURE = [model | {"share": np.array(0.25), "explained": np.array(0.5)} for model in LEARNED]
+
+
+def test_two_labels_have_probabilities(tmp_path, capsys):
+    """The mean of the models' probabilities, that label whose probability is larger, and errors by labels."""
+    run = tmp_path / "run"
+    fill(run, names=NAMES, target="y", labels=("no", "yes"), learned=SURE)
+    words = ["no", "no", "yes", "yes"]
+    rows = np.array([[0.0, 100.0, 5.0], [0.0, 100.0, 3.0], [0.0, 100.0, 14 / 3], [0.5, 99.0, 6.0]])
+    new = table(tmp_path / "new.csv", {**dict(zip(NAMES, rows.T, strict=True)), "y": words})
+    code, out, err = predict(capsys, run, new)
+    assert code == 0
+    head, *lines = (line.split(",") for line in out.splitlines())
+    assert head == ["prediction", "probability", "label"]
+    scores = [model["b"] + (rows - model["c"]) @ model["w"] for model in LEARNED]
+    p = np.mean([probability(each, 0.25, 0.5) for each in scores], axis=0)
+    assert [float(line[0]) for line in lines] == pytest.approx(expected(rows))
+    assert [float(line[1]) for line in lines] == pytest.approx(p)
+    labels = ["yes" if each > 0.5 else "no" for each in p]
+    assert [line[2] for line in lines] == labels
+    assert sorted(set(labels)) == ["no", "yes"]
+    wrong = np.mean([a != b for a, b in zip(labels, words, strict=True)])
+    assert f"error rate {wrong:.4g} on the 4 rows of" in err
+    assert "probability: of 'yes', by Bayes' rule" in err
+    one = predict(capsys, run, new, "repetition=1")[1].splitlines()
+    assert float(one[1].split(",")[1]) == pytest.approx(probability(scores[1], 0.25, 0.5)[0])
+    new.write_text(new.read_text().replace("yes", "maybe"))
+    assert (
+        "the table has the labels 'maybe' and 'no' but the run learned 'no' and 'yes': no error"
+        in predict(capsys, run, new)[2]
+    )
+
+
+def test_models_of_earlier_versions_predict_without_probabilities(tmp_path, capsys):
+    """Also if a run went on, and some of its models have what probabilities need."""
+    for folder, learned in (("old", LEARNED), ("mixed", [LEARNED[0], *SURE[1:]])):
+        fill(tmp_path / folder, names=NAMES, target="y", labels=("no", "yes"), learned=learned)
+        new = table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True)))
+        code, out, err = predict(capsys, tmp_path / folder, new)
+        assert (code, numbers(out)) == (0, pytest.approx(expected(X)))
+        assert "was written by an earlier version, without probabilities: the sign is the label" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (changed("share", lambda share: share * 4), "share and explained must be between 0 and 1"),
+        (changed("explained", lambda explained: explained * 2), "share and explained must be between 0 and 1"),
+        (changed("share", lambda share: share[:, None]), "share has shape (3, 1), and (3,) is needed"),
+        (lambda model: {key: value for key, value in model.items() if key != "share"}, "share are needed"),
+        (changed("labels", lambda labels: labels[[0, 0]]), "the two labels are the same"),
+        (changed("labels", lambda labels: labels[:1]), "labels has shape (1,)"),
+    ],
+)
+def test_impossible_probabilities_are_one_line_whoever_signed_them(tmp_path, capsys, change, said):
+    run = tmp_path / "run"
+    fill(run, names=NAMES, target="y", labels=("no", "yes"), learned=SURE)
+    with np.load(run / "model.npz") as file:
+        np.savez(run / "model.npz", **change(dict(file)))
+    edit_manifest(
+        run, tables={name: digest((run / name).read_bytes()) for name in ("curves.csv", "runs.csv", "model.npz")}
+    )
+    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True))))
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert said in err
+
+
+def test_the_runs_below_a_folder_are_listed(tmp_path, run, capsys):
+    fill(tmp_path / "sweep" / "a")
+    for number in range(10):
+        shutil.copytree(run, tmp_path / "sweep" / f"b{number}")
+    code, out, err = predict(capsys, tmp_path / "sweep", tmp_path / "new.csv")
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    names = ", ".join(str(tmp_path / "sweep" / name) for name in ("a", *(f"b{number}" for number in range(8))))
+    assert f"sweep holds no run itself; the runs below it: {names} and 2 more (see budgetreg status)" in err
+
+
+def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
+    short = table(tmp_path / "short.csv", {"rich": X[:, 2], "old": X[:, 0]})
+    np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)))
+    empty = table(tmp_path / "empty.csv", dict(zip(NAMES, X.astype(str).T, strict=True)))
+    empty.write_text(empty.read_text().replace("120.0", ""))
+    (tmp_path / "new.txt").write_text("1")
+    begun, subspace = tmp_path / "begun", tmp_path / "subspace"
+    fill(begun, [1], names=NAMES)
+    fill(subspace, [0], asked=1, learned=[{"V": np.eye(3)[:, :1], "c": np.zeros(3), "scale": np.ones(3)}])
+    for words, code, said in [
+        ((run, short), 3, "short.csv: there is no column 'tall', which the run learned from"),
+        ((run, tmp_path / "wide.npz"), 3, "wide.npz has 4 attributes and the run learned from 3"),
+        ((run, empty), 3, "column 'tall': empty or NaN"),
+        ((run, tmp_path / "no.csv"), 3, "no.csv: No such file"),
+        ((run, tmp_path / "new.txt"), 2, "new.txt: a table ends in .csv, .tsv, "),
+        ((run, tmp_path), 3, "is a folder without X.npy"),
+        ((begun, empty), 2, "has finished 1 of 3 repetitions: the command that made it computes the others"),
+        ((begun, empty, "repetition=0"), 2, f"repetition=0: {begun} has finished 1 to 1"),
+        ((subspace, empty), 2, "toy learned a subspace, which makes no predictions"),
+        ((tmp_path, empty), 3, "holds no run"),
+        ((run, empty, "repetition=x"), 2, "repetition=x: must be a whole number of at least 0"),
+        ((run, empty, "repetitions=1"), 2, "repetitions: predict takes repetition=all, repetition=N and out=FILE"),
+        ((run,), 2, "TABLE"),
+    ]:
+        exit_code, out, err = predict(capsys, *words)
+        assert (exit_code, out, err.count("\n")) == (code, "", 1), err
+        assert said in err
+
+
+def test_numpy_alone_reads_a_model(run):
+    with np.load(io.BytesIO((run / "model.npz").read_bytes()), allow_pickle=False) as file:
+        w, b, c = (file[name] for name in ("w", "b", "c"))
+    np.testing.assert_allclose(np.mean(b + ((X[:, None] - c) * w).sum(axis=2), axis=1), expected(X))

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+
+from budgetreg.data.groups import Groups
+from budgetreg.study.error import Interval
+from budgetreg.study.forecast import _bought, _order, forecast
+from budgetreg.study.joint import JointModel
+from budgetreg.study.learning_curve import LearningCurve
+
+D, N = 5, 60
+NOW = Interval(0.5, 0.4, 0.625)
+MODEL = JointModel(np.zeros(D), np.eye(D) + 0.3, np.ones(D), 0.0, 4.0)
+PRICES = np.array([1.0, 2.0, 0.5, 0.0, 3.0])
+GROUPS = Groups((0, 1, 0, 3, 4))
+
+
+def table(k: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D))
+    return np.where(rng.random((N, D)).argsort(axis=1) < k, X, np.nan), rng.standard_normal(N)
+
+
+def bought(spending: float, groups: Groups | None = None, per_example: int | None = None) -> np.ndarray:
+    known = ~np.isnan(table()[0])
+    order = _order(known, PRICES, groups, per_example, np.random.default_rng(1))
+    return _bought(known, order, PRICES, groups, spending) & ~known
+
+
+@pytest.mark.parametrize("spending", [0.0, 0.4, 7.5, 60.0, 1e6])
+def test_no_more_is_spent(spending: float) -> None:
+    added = bought(spending)
+    assert (added @ PRICES).sum() <= spending
+    if spending < 100:
+        assert (added @ PRICES).sum() > spending - PRICES.max()
+    assert added[:, 3].sum() == np.isnan(table()[0][:, 3]).sum()
+
+
+def test_groups_are_bought_whole_and_examples_have_a_limit() -> None:
+    known = ~np.isnan(table()[0])
+    added = bought(1e6, GROUPS)
+    assert (known | added).all()
+    some = bought(25.0, GROUPS)
+    assert ((some | known)[some[:, 0] | some[:, 2]][:, [0, 2]]).all()
+    heads = some[:, 0] | some[:, 2], some[:, 1], some[:, 4]
+    assert sum(head.sum() * price for head, price in zip(heads, (1.0, 2.0, 3.0), strict=True)) <= 25.0
+    limited = bought(1e6, None, 3)
+    assert ((known | limited).sum(axis=1) == 3).all()
+
+
+def test_examples_with_least_come_first() -> None:
+    known = np.zeros((10, D), dtype=bool)
+    known[:5, :3] = True
+    order = _order(known, np.ones(D), None, None, np.random.default_rng(0))
+    assert (order[:15, 0] >= 5).all()
+    assert (np.bincount(order[:15, 0])[5:] == 3).all()
+
+
+def test_more_money_never_makes_the_forecast_worse() -> None:
+    values, targets = table()
+    targets *= 3
+    nothing, *later = forecast(MODEL, values, targets, NOW, [0.0, 20.0, 80.0, 1e4], np.ones(D))
+    assert nothing.estimate == pytest.approx(NOW.estimate)
+    assert nothing.high / nothing.low == pytest.approx(NOW.high / NOW.low, rel=0.2)
+    estimates = [interval.estimate for interval in later]
+    assert estimates == sorted(estimates, reverse=True)
+    assert estimates[-1] < NOW.estimate
+    assert all(interval.low < interval.estimate < interval.high for interval in later)
+
+
+def test_the_curve_goes_through_the_error_now_and_has_a_floor() -> None:
+    values, _ = table()
+    known = ~np.isnan(values)
+    curve = LearningCurve(MODEL, known, 10.0)
+    half, now, twice, ever = curve.ratios([0.5, 1.0, 2.0, 1e9])
+    assert now == pytest.approx(1.0)
+    assert half > now > twice > ever > 0.25
+    assert half < 2.0
+    whole = curve.ratios([np.ones_like(known)])[0]
+    assert now > whole > ever
+
+
+def test_ten_times_as_many_examples_count_ten_times() -> None:
+    known = ~np.isnan(table()[0])
+    curve = LearningCurve(MODEL, known, 10.0)
+    tiled, times = curve.ratios([np.tile(known, (10, 1)), 10.0])
+    assert tiled == pytest.approx(times, rel=0.02)
+    assert times < 0.9
+
+
+def test_an_error_of_the_estimate_is_not_magnified() -> None:
+    """The forecast is proportional to the error now, as that is only estimated."""
+    values, targets = table()
+    low, high = (
+        forecast(MODEL, values, targets * 3, Interval.around(error, 0.1), [80.0], np.ones(D))[0].estimate
+        for error in (0.4, 0.8)
+    )
+    assert high == pytest.approx(2 * low)
+
+
+def test_nothing_known_is_no_ground_for_a_forecast() -> None:
+    values = np.full((N, D), np.nan)
+    assert forecast(MODEL, values, np.arange(float(N)), NOW, [5.0, 10.0], np.ones(D)) == [NOW, NOW]

@@ -1,0 +1,152 @@
+"""What is learned from a table with holes: the numbers of the command, and what holes and unknown targets change."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from budgetreg import api
+from budgetreg.errors import ConfigError
+from budgetreg.estimators import AEMR
+from budgetreg.protocol.in_memory import all_present, learn_table
+from budgetreg.runs.models import read_models
+from budgetreg.study.joint import JointModel
+from budgetreg.study.learning import learn
+
+
+def factor_table(n: int, d: int, share: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return complete values (n, d), values of which a share is known, and targets: two factors move them all."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, d)) + 0.5 * rng.standard_normal((n, d))
+    X = X * np.arange(1, d + 1) + 10
+    y = X @ (1 / np.arange(1, d + 1)) + 0.5 * rng.standard_normal(n)
+    return X, np.where(rng.random((n, d)) < share, X, np.nan), y
+
+
+def written(path: Path, X: np.ndarray, y: np.ndarray) -> Path:
+    """Write a table as CSV, the target last; NaN becomes an empty cell."""
+    rows = [",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in np.column_stack([X, y])]
+    path.write_text("\n".join([",".join([*(f"x{j}" for j in range(X.shape[1])), "y"]), *rows]) + "\n")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["aemr", "aeml"])
+def test_the_numbers_are_those_of_the_command(algo: str, tmp_path: Path) -> None:
+    _, Z, y = factor_table(12, 3, 0.7)
+    model = learn(Z, y, seed=5, algo=algo, algo__n_factors=2)
+    api.fit(
+        {
+            "algo": algo,
+            "algo.n_factors": 2,
+            "algo.draws": "everything",
+            "pilot": 0,
+            "dataset": "file",
+            "dataset.path": str(written(tmp_path / "table.csv", Z, y)),
+            "dataset.missing": "unavailable",
+            "k": 3,
+            "seed": 5,
+            "out": str(tmp_path / "out"),
+        }
+    )
+    stored = read_models(tmp_path / "out")[0]
+    np.testing.assert_array_equal(model.w, stored["w"])
+    assert model.b == stored["b"] - stored["w"] @ stored["c"]
+
+
+@pytest.mark.slow
+def test_moments_and_regressor_approach_the_truth() -> None:
+    everything = factor_table(1000, 5, 0.6)
+    (X, Z, y), (new, holes, target) = ([part[rows] for part in everything] for rows in (slice(600), slice(600, None)))
+    model = learn(Z, y, seed=0)
+    np.testing.assert_allclose(model.mean, X.mean(axis=0), atol=0.15 * X.std(axis=0).max())
+    units = X.std(axis=0)
+    np.testing.assert_allclose(model.covariance / np.outer(units, units), np.corrcoef(X.T), atol=0.12)
+    predictions, deviations = model.predict(holes, return_std=True)
+    assert 0.8 < np.mean(np.square((predictions - target) / deviations)) < 1.25
+    filled = model.predict(np.where(np.isnan(holes), model.mean, holes))
+    assert np.mean(np.square(predictions - target)) < 0.8 * np.mean(np.square(filled - target))
+    assert np.mean(np.square(model.predict(new) - target)) < np.mean(np.square(predictions - target))
+
+
+@pytest.mark.slow
+def test_examples_without_a_target_inform_the_moments() -> None:
+    """With 25 targets and 400 more rows the covariance is nearer the truth than with the 25 rows alone."""
+    X, Z, y = factor_table(425, 5, 0.6)
+    units = X.std(axis=0)
+
+    def off(model: JointModel) -> float:
+        return float(np.abs(model.covariance / np.outer(units, units) - np.corrcoef(X.T)).mean())
+
+    some = np.where(np.arange(len(y)) % 17 == 0, y, np.nan)
+    few = ~np.isnan(some)
+    with_all, alone = learn(Z, some, seed=0), learn(Z[few], some[few], seed=0)
+    assert off(with_all) < 0.6 * off(alone)
+
+
+@pytest.mark.parametrize("targets", [[np.nan] * 5, [1.0, 2.0, 3.0, np.nan, np.nan]])
+def test_nothing_is_known_at_first(targets: list[float]) -> None:
+    """No value, and no target or some: the mean of the targets is predicted, and each attribute has a variance."""
+    model = learn(np.full((5, 3), np.nan), np.array(targets), seed=0, algo__n_factors=1)
+    np.testing.assert_array_equal(model.w, 0)
+    assert model.b == pytest.approx(np.nan_to_num(np.nanmean([*targets, *[0.0] * all(np.isnan(targets))])), abs=0.3)
+    assert (np.diag(model.covariance) > 0).all()
+    assert np.isfinite(model.predict(np.full((1, 3), np.nan), return_std=True)).all()
+
+
+def test_unknown_targets_are_not_in_the_mean() -> None:
+    choices = {"algo": "aemr", "algo.partner": "none", "dataset.missing": "unavailable", **all_present("aemr", 3)}
+    learned = learn_table(choices, np.full((5, 3), np.nan), np.array([1.0, 2.0, 3.0, np.nan, np.nan]))
+    assert learned.model["b"] == 2
+
+
+def test_constant_and_unseen_attributes_are_independent_of_the_others() -> None:
+    _, Z, y = factor_table(30, 4, 0.8)
+    Z[:, 1], Z[:, 2] = 7.0, np.nan
+    model = learn(Z, y, seed=0, algo__n_factors=2)
+    assert model.mean[1] == pytest.approx(7)
+    assert model.mean[2] == 0
+    np.testing.assert_array_equal(model.w[1:3], 0)
+    others = model.covariance[1:3] - np.diag(np.diag(model.covariance))[1:3]
+    np.testing.assert_array_equal(others, 0)
+    assert 0 < model.covariance[1, 1] < 7**2 / 30
+    assert model.covariance[2, 2] > 0
+
+
+def test_learners_without_a_model_of_the_attributes_are_refused() -> None:
+    _, Z, y = factor_table(12, 3, 1.0)
+    with pytest.raises(ConfigError, match="algo=fixed_subset: does not model the attributes; use aemr or aeml"):
+        learn(Z, y, seed=0, algo="fixed_subset")
+
+
+def test_wrong_shapes_are_refused() -> None:
+    model = JointModel(np.zeros(2), np.eye(2), np.ones(2), 0.0, 1.0)
+    with pytest.raises(ValueError, match="2 attributes"):
+        model.predict(np.zeros((3, 3)))
+
+
+@pytest.mark.slow
+def test_it_is_what_the_estimator_learns() -> None:
+    _, Z, y = factor_table(40, 4, 0.6)
+    model, estimator = learn(Z, y, seed=2, algo__n_factors=2), AEMR(n_factors=2, random_state=2).fit(Z, y)
+    np.testing.assert_array_equal(model.w, estimator.coef_)
+    np.testing.assert_array_equal(model.covariance, estimator.covariance_)
+    assert (model.b, model.noise) == (estimator.intercept_, estimator.noise_variance_)
+    np.testing.assert_allclose(model.predict(Z, return_std=True), estimator.predict(Z, return_std=True), rtol=1e-12)
+
+
+def test_everything_needs_the_budget_of_everything() -> None:
+    _, Z, y = factor_table(12, 3, 1.0)
+    with pytest.raises(ConfigError, match=r"algo\.draws=everything: needs k=3, all attributes, not k=2"):
+        learn(Z, y, seed=0, k=2)
+
+
+def test_covariances_with_the_target_take_the_regressor_for_right_if_examples_are_complete_alone() -> None:
+    X, Z, y = factor_table(400, 6, 0.5)  # so many that no unit is uncertain
+    implied = []
+    for values in (X[:40], Z):
+        model = learn(values, y[: len(values)], seed=1)
+        direction = np.linalg.solve(model.covariance, model.shared)
+        cosine = direction @ model.w / np.linalg.norm(direction) / np.linalg.norm(model.w)
+        implied.append(bool(cosine > 1 - 1e-4))
+    assert implied == [True, False]

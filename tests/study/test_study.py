@@ -1,0 +1,513 @@
+"""A study: what is recorded, what is charged, what is refused, and that one file holds all of it."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import budgetreg
+from budgetreg.errors import ConfigError, DataError, UserError
+
+COSTS = {"age": 0, "ecg": 10, "iron": 20, "zinc": 20}
+GROUPS = {"iron": "blood", "zinc": "blood"}
+NAN = float("nan")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "trial.db"
+
+
+def created(path: Path, **changes: Any) -> budgetreg.Study:
+    examples = pd.DataFrame({"age": [31, 44, NAN], "ecg": [NAN, 2.5, NAN]}, index=["p1", "p2", "p3"])
+    options: dict[str, Any] = {
+        "examples": examples,
+        "targets": {"p1": 1.0, "p2": 2.0, "p3": 3.0},
+        "costs": COSTS,
+        "groups": GROUPS,
+        "unit": "EUR",
+    }
+    return budgetreg.Study.create(path, **{**options, **changes})
+
+
+def results(*lines: tuple[Any, ...]) -> pd.DataFrame:
+    return pd.DataFrame(lines, columns=["example", "attribute", "value"])
+
+
+def contents(study: budgetreg.Study) -> tuple[Any, ...]:
+    """Return all that a study knows."""
+    bill = study.bill()
+    tables = (study.table(), study.log(), bill.by_attribute, bill.by_order)
+    return (*(table.to_csv() for table in tables), bill.total, bill.on_order)
+
+
+def test_what_a_study_begins_with_is_free(path: Path) -> None:
+    with created(path, targets={"p1": 1.0, "p3": 3.0}) as study:
+        table = study.table()
+        assert table.columns.tolist() == ["example", "age", "ecg", "iron", "zinc", "target"]
+        assert table["example"].tolist() == ["p1", "p2", "p3"]
+        np.testing.assert_array_equal(table["ecg"], [NAN, 2.5, NAN])
+        np.testing.assert_array_equal(table["target"].astype(float), [1, NAN, 3])
+        assert study.bill().total == 0
+        assert study.bill().by_attribute["beforehand"].tolist() == [2, 1, 0, 0]
+
+
+def test_an_order_is_bought_and_charged_once(path: Path) -> None:
+    study = created(path)
+    order = study.ask(spend=35)
+    assert order.columns.tolist() == ["order", "example", "attribute", "cost", "value"]
+    assert order["value"].isna().all()
+    assert 0 < order["cost"].sum() <= 35
+    assert study.bill().on_order == order["cost"].sum()
+    assert study.bill().total == 0  # what is pending is not charged
+    order["value"] = np.arange(len(order), dtype=float)
+    recorded = study.tell(order.sample(frac=1, random_state=0))
+    assert (recorded.values, recorded.cost, recorded.spent) == (len(order), order["cost"].sum(), order["cost"].sum())
+    before = contents(study)
+    assert study.tell(order).repeated == len(order)
+    assert contents(study) == before
+    assert study.bill().total == order["cost"].sum() == study.bill().by_order["cost"].sum()
+    assert study.bill().by_attribute["cost"].sum() == study.bill().total
+
+
+def test_orders_share_no_cell_and_stay_within_both_limits(path: Path) -> None:
+    study = created(path)
+    orders = [study.ask(spend=spend, per_example=2) for spend in (20, 30, 100)]
+    cells = pd.concat(orders)
+    assert not cells.duplicated(["example", "attribute"]).any()
+    assert all(order["cost"].sum() <= spend for order, spend in zip(orders, (20, 30, 100), strict=True))
+    units = cells.assign(unit=cells["attribute"].replace(GROUPS)).drop_duplicates(["example", "unit"])
+    assert units.groupby("example").size().max() <= 2
+    with pytest.raises(ConfigError, match="spend=100 per_example=2: nothing that may be ordered is within"):
+        study.ask(spend=100, per_example=2)
+    rest = study.ask(spend=100)
+    assert len(rest) + len(cells) == 12 - 3
+    with pytest.raises(ConfigError, match="nothing left to order"):
+        study.ask(spend=100)
+
+
+def test_groups_are_ordered_whole_at_one_price(path: Path) -> None:
+    study = created(path)
+    order = study.ask(spend=1000)
+    blood = order[order["attribute"].isin(GROUPS)]
+    for _, lines in blood.groupby("example"):
+        assert lines["attribute"].tolist() == ["iron", "zinc"]
+        assert lines["cost"].tolist() == [20, 0]
+    study.tell(results(("p1", "zinc", 7)))
+    assert study.bill().total == 20
+    study.tell(results(("p1", "iron", 8)))
+    assert study.bill().total == 20
+    # The panel is paid for, so that a value of it that was released costs nothing more.
+    study.tell(results(("p2", "zinc", 7)))
+    study.cancel(1)
+    again = study.ask(spend=0)
+    assert ("p2", "iron") in set(zip(again["example"], again["attribute"], strict=True))
+    assert again["cost"].sum() == 0
+
+
+def test_the_same_file_and_seed_give_the_same_order(path: Path, tmp_path: Path) -> None:
+    with created(path) as study:
+        study.ask(spend=10)
+    shutil.copy(path, tmp_path / "copy.db")
+    first, second = (budgetreg.Study(file).ask(spend=30) for file in (path, tmp_path / "copy.db"))
+    assert first.to_csv() == second.to_csv()
+    names, costs = [f"p{number}" for number in range(30)], dict.fromkeys("abcdef", 1.0)
+    orders = {
+        created(tmp_path / f"{seed}.db", examples=names, targets=None, costs=costs, groups=None, seed=seed)
+        .ask(spend=30)
+        .to_csv()
+        for seed in range(2)
+    }
+    assert len(orders) == 2
+
+
+def test_an_order_can_be_asked_for_again_by_its_number(path: Path) -> None:
+    study = created(path)
+    first = study.ask(spend=20, order=1)
+    before = contents(study)
+    assert study.ask(spend=20, order=1).to_csv() == first.to_csv() == study.order(1).to_csv()
+    assert contents(study) == before
+    with pytest.raises(ConfigError, match=r"order=1: this order was asked for with 'spend=20 seed=0'"):
+        study.ask(spend=30, order=1)
+    with pytest.raises(ConfigError, match="order=5: the next order has the number 2"):
+        study.ask(spend=30, order=5)
+    study.cancel(1)
+    with pytest.raises(ConfigError, match="cancelled"):
+        study.ask(spend=20, order=1)
+
+
+def test_cancelling_releases_what_is_pending(path: Path) -> None:
+    study = created(path)
+    order = study.ask(spend=1000)
+    study.tell(results(("p1", "ecg", 1.5)))
+    assert study.cancel(1) == len(order) - 1
+    before = contents(study)
+    assert study.cancel(1) == 0
+    assert contents(study) == before
+    assert study.bill().on_order == 0
+    assert study.bill().total == 10
+    assert len(study.ask(spend=1000)) == len(order) - 1
+    with pytest.raises(ConfigError, match="order=7: there is no such order; the last one is 2"):
+        study.cancel(7)
+
+
+def test_partial_results_and_what_is_never_measured(path: Path) -> None:
+    study = created(path)
+    order = study.ask(spend=1000)
+    pending = study.tell(results(("p1", "ecg", None), ("p3", "ecg", "unavailable"), ("p1", "iron", "1.5")))
+    assert (pending.pending, pending.unavailable, pending.values) == (1, 1, 1)
+    assert study.bill().total == 20
+    assert study.bill().by_order["on_order"].tolist() == [len(order) - 2]
+    study.cancel(1)
+    again = study.ask(spend=1000)
+    cells = set(zip(again["example"], again["attribute"], strict=True))
+    assert ("p3", "ecg") not in cells
+    assert ("p1", "ecg") in cells
+
+
+def test_values_that_nobody_ordered_are_charged_unless_free(path: Path) -> None:
+    study = created(path)
+    study.tell(results(("p1", "ecg", 1)))
+    study.tell(results(("p3", "ecg", 1)), free=True)
+    assert study.bill().total == 10
+    assert study.bill().by_order[["order", "paid", "cost"]].to_numpy().tolist() == [[0, 1, 10]]
+    study.ask(spend=1000)
+    assert study.tell(results(("p3", "iron", 1)), free=True).unordered == 0
+    assert study.bill().total == 30  # it was ordered
+
+
+def test_results_of_another_study_are_refused_or_counted(path: Path, tmp_path: Path) -> None:
+    study, other = created(path), created(tmp_path / "other.db", seed=1)
+    other.ask(spend=10)
+    order = other.ask(spend=1000).assign(value=1.0)
+    before = contents(study)
+    for has in ("none was asked for", "its last one is 1"):
+        with pytest.raises(DataError, match=rf"data row 1, column 'order': the study has no order 2, {has}: is this"):
+            study.tell(order)
+        assert contents(study)[0] == before[0]
+        asked = study.ask(spend=10)
+    assert study.tell(asked.assign(value=1.0)).unordered == 0
+    study.cancel(2)
+    assert study.tell(order.assign(order=None)).unordered > 0
+
+
+def test_a_different_result_needs_leave_and_the_log_keeps_both(path: Path) -> None:
+    study = created(path)
+    study.ask(spend=1000)
+    study.tell(results(("p1", "ecg", 1)))
+    before = contents(study)
+    with pytest.raises(
+        DataError, match=r"data row 2, column 'value': 'ecg' of example 'p1' is 1 already.*replace=true"
+    ):
+        study.tell(results(("p3", "ecg", 5), ("p1", "ecg", 2)))
+    with pytest.raises(DataError, match="is 1 already, and this is unavailable"):
+        study.tell(results(("p1", "ecg", "unavailable")))
+    with pytest.raises(DataError, match="the same table has that value: data row 1"):
+        study.tell(results(("p3", "ecg", 5), ("p3", "ecg", 6)), replace=True)
+    assert contents(study) == before
+    assert study.tell(results(("p1", "ecg", 2)), replace=True).replaced == 1
+    assert study.bill().total == 10
+    assert study.log()[["old", "new"]].to_numpy().tolist()[-1] == [1.0, 2.0]
+    study.tell(results(("p1", "ecg", "unavailable")), replace=True)
+    assert study.bill().total == 0
+    study.tell(results(("p1", "ecg", 3)), replace=True)
+    assert study.bill().total == 10
+    study.tell(results(("p1", "age", 32)), replace=True)  # it was free and stays so
+    assert study.bill().total == 10
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("p9", "ecg", 1), "data row 2, column 'example': the study has no example 'p9'"),
+        (("p1", "egc", 1), "data row 2, column 'attribute': the study has no attribute 'egc' (did you mean 'ecg'?)"),
+        (("p1", "ecg", "high"), "data row 2, column 'value': 'high' is not a number"),
+        (("p1", "ecg", "1,5"), "'1,5' has a decimal comma"),
+        (("p1", "ecg", float("inf")), "inf is not a finite number"),
+        (("p1", "ecg", 1e40), "1e+40 cannot be computed with"),
+    ],
+)
+def test_a_wrong_line_is_named_and_nothing_is_recorded(path: Path, line: tuple[Any, ...], said: str) -> None:
+    study = created(path)
+    before = contents(study)
+    with pytest.raises(DataError) as error:
+        study.tell(results(("p3", "ecg", 4), line))
+    assert said in str(error.value)
+    with pytest.raises(
+        DataError, match=r"there is no column 'value'.*results need the columns example,attribute,value"
+    ):
+        study.tell(results(("p3", "ecg", 4)).rename(columns={"value": "result"}))
+    assert contents(study) == before
+
+
+def test_results_far_outside_a_range_are_refused(path: Path, tmp_path: Path) -> None:
+    ranges = tmp_path / "ranges.csv"
+    ranges.write_text("attribute,low,high\nage,0,100\necg,10,20\niron,0,1\nzinc,0,1\n")
+    study = created(path, ranges=ranges)
+    study.tell(results(("p1", "ecg", 29)))
+    with pytest.raises(DataError, match=r"31 is far outside the range of the attribute, 10 to 20"):
+        study.tell(results(("p3", "ecg", 31)))
+
+
+def test_examples_and_targets_arrive_later(path: Path) -> None:
+    study = created(path, targets={"p1": 1.0, "p3": 3.0})
+    later = pd.DataFrame({"example": ["p2", "p4"], "target": [2.0, NAN], "iron": [NAN, 5]})
+    assert study.add(later) == {"examples": 1, "targets": 1, "values": 1, "replaced": 0}
+    before = contents(study)
+    assert not any(study.add(later).values())
+    assert contents(study) == before
+    assert study.bill().total == 0
+    with pytest.raises(DataError, match="'target' of example 'p2' is 2 already"):
+        study.add(["p2"], targets=[4.0])
+    assert study.add(["p2"], targets=[4.0], replace=True)["replaced"] == 1
+    study.ask(spend=1000)
+    with pytest.raises(DataError, match="is on order: budgetreg study tell"):
+        study.add(pd.DataFrame({"example": ["p1"], "ecg": [3.0]}))
+    with pytest.raises(
+        DataError, match=r"no attribute 'irn' \(did you mean 'iron'\?\): leave it out with drop=\[irn\]"
+    ):
+        study.add(pd.DataFrame({"example": ["p1"], "irn": [3.0]}))
+    with pytest.raises(DataError, match="target 'sick': the others are numbers"):
+        study.add(["p5"], targets=["sick"])
+
+
+def test_two_labels_are_two_valued(path: Path) -> None:
+    study = created(path, targets=["sick", None, "healthy"])
+    state = study.state()
+    np.testing.assert_array_equal(state.y, [1, NAN, -1])
+    assert state.labels == ("healthy", "sick")
+    for name, targets, labels in (("numbers", [0.0, 1.0, None], ()), ("repeated", [0.0, 1.0, 0.0, 1.0], ("0", "1"))):
+        examples = [f"p{number}" for number in range(len(targets))]
+        assert created(path.with_name(name), examples=examples, targets=targets).state().labels == labels
+    with pytest.raises(DataError, match="target 'dead': there would be 3 labels"):
+        study.add(["p2"], targets=["dead"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"costs": {**COSTS, "ecg": -1}}, "the price of 'ecg' is -1"),
+        ({"costs": {"age": 1}, "groups": None}, "no price for 'ecg': each of the 2 attributes needs one"),
+        ({"costs": dict.fromkeys(COSTS, 0)}, "every price is 0"),
+        ({"costs": {**COSTS, "zinc": 5}}, "has the price 20 already"),
+        ({"algo": "aelr"}, "algo=aelr: a study needs a learner that models the attributes: aemr or aeml"),
+        ({"algo": "aeml2"}, "aemr or aeml (did you mean 'aeml'?)"),
+        ({"groups": {"irn": "blood"}}, "no attribute 'irn' (did you mean 'iron'?)"),
+        ({"examples": ["p1", "p1"], "targets": None}, "example 'p1' is there already: entry 1"),
+        ({"examples": ["p1"], "targets": [1.0, 2.0]}, "targets: 2 for 1 example"),
+        ({"examples": ["p1"], "targets": None, "costs": {"age": 1}, "groups": None}, "two are needed"),
+        (
+            {"examples": pd.DataFrame({"example": ["p1"], "sex": ["f"], "ward": ["A"]}), "targets": None},
+            "columns 'sex', 'ward' are not numbers (data row 1: 'f' is not a number): write categories as columns of 0 "
+            "and 1, such as pandas.get_dummies makes, or leave them out with drop=[sex,ward]",
+        ),
+    ],
+)
+def test_what_no_study_can_begin_with_is_refused(path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        created(path, **changes)
+    assert said in str(error.value)
+    assert not path.exists()
+
+
+def test_an_existing_file_is_kept(path: Path) -> None:
+    with created(path) as study:
+        study.tell(results(("p1", "ecg", 1)))
+        before = contents(study)
+    with created(path) as study:  # the same call again
+        assert contents(study) == before
+    with pytest.raises(ConfigError, match="exists already"):
+        created(path, seed=1)
+    path.write_text("mine")
+    with pytest.raises(ConfigError, match="exists already"):
+        created(path)
+    assert path.read_text() == "mine"
+
+
+def test_only_studies_are_opened(path: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot open .*trial.db: No such file or directory"):
+        budgetreg.Study(path)
+    for content in (b"", b"example,attribute\n", b"SQLite format 3\0"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="is not a study: budgetreg study create makes one"):
+            budgetreg.Study(path)
+    path.unlink()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE mine (a)")
+    other.close()
+    with pytest.raises(DataError, match="is not a study"):
+        budgetreg.Study(path)
+    path.unlink()
+    created(path).close()
+    with closing(sqlite3.connect(path)) as newer:
+        newer.execute("PRAGMA user_version = 3")
+    with pytest.raises(DataError, match=r"newer version of budgetreg \(schema 3, and this one reads up to 2\)"):
+        budgetreg.Study(path)
+
+
+def test_damage_is_one_line(path: Path) -> None:
+    created(path).close()
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"trial.db is damaged: .*; use a copy of it"):
+        budgetreg.Study(path).table()
+
+
+def test_a_copy_of_the_file_is_a_backup(path: Path, tmp_path: Path) -> None:
+    """After each change, and while the study is open and others read it."""
+    study, reader = created(path), budgetreg.Study(path)
+    for attribute in ("ecg", "iron"):
+        reader.table()
+        study.tell(results(("p1", attribute, 1)))
+        shutil.copy(path, tmp_path / "copy.db")
+        with budgetreg.Study(tmp_path / "copy.db") as copy:
+            assert contents(copy) == contents(study)
+    study.close()
+    reader.close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "trial.db"]
+
+
+def bought(path: Path, n: int = 40) -> tuple[budgetreg.Study, pd.DataFrame]:
+    """Return a study in which two thirds of the values are recorded, and the whole table."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)) @ (np.eye(4) + 0.5) * [1, 10, 0.1, 1] + [0, 50, 0, 0]
+    y = X @ [1, 0.2, 5, 0] + 0.1 * rng.normal(size=n)
+    whole = pd.DataFrame(X, columns=list(COSTS)).assign(target=y)
+    values = whole.drop(columns="target").where(rng.random((n, 4)) < 0.67)
+    study = budgetreg.Study.create(path, examples=values, targets=y, costs=COSTS, groups=GROUPS, unit="EUR")
+    return study, whole
+
+
+def test_predictions_of_examples_with_holes(path: Path) -> None:
+    study, whole = bought(path)
+    model = study.fit()
+    predicted = study.predict(whole.iloc[:5], model=model)
+    pd.testing.assert_frame_equal(predicted, study.predict(whole.iloc[:5]))
+    assert predicted.columns.tolist() == ["example", "prediction", "std"]
+    np.testing.assert_allclose(predicted["prediction"], model.predict(whole.iloc[:5, :4]))
+    np.testing.assert_allclose(predicted["std"], np.sqrt(model.noise_variance_))
+    fewer = study.predict(whole.iloc[:5][["zinc", "ecg"]], model=model)  # matched by name; the others are holes
+    holes = whole.iloc[:5, :4].assign(age=NAN, iron=NAN)
+    np.testing.assert_allclose(fewer["prediction"], model.predict(holes))
+    assert (fewer["std"] > predicted["std"]).all()
+    with pytest.raises(DataError, match="none of the attributes age, ecg, iron, zinc"):
+        study.predict(pd.DataFrame({"aeg": [1.0]}), model=model)
+
+
+def test_the_index_of_a_frame_names_new_examples(path: Path) -> None:
+    study, whole = bought(path)
+    model = study.fit()
+    values = whole[list(COSTS)].iloc[:3]
+    for index, names in ((["n7", "n8", "n9"], ["n7", "n8", "n9"]), ([5, 2, 9], ["5", "2", "9"]), (None, list("123"))):
+        frame = values.set_axis(pd.RangeIndex(3) if index is None else index).assign(ecg=NAN)
+        assert study.predict(frame, model=model)["example"].tolist() == names
+        assert study.next(frame, model=model)["example"].unique().tolist() == names
+    with pytest.raises(DataError, match="example 'n' is there already"):
+        study.predict(values.set_axis(["n", "m", "n"]), model=model)
+    named = values.assign(example=["a", "b", "c"]).set_axis([5, 2, 9])
+    assert study.predict(named, model=model)["example"].tolist() == ["a", "b", "c"]
+
+
+def test_what_to_measure_next_of_new_examples(path: Path) -> None:
+    study, _ = bought(path)
+    model = study.fit()
+    new = pd.DataFrame(
+        {"example": ["n1", "n2"], "ecg": [50.0, NAN], "age": [0.0, NAN], "zinc": 0.0, "iron": [1.0, NAN]}
+    )
+    asked = study.next(new, spend=25, model=model)
+    assert asked.columns.tolist() == ["example", "attribute", "cost", "std_before", "std_after"]
+    assert set(asked["example"]) == {"n2"}  # of the other one, everything is known
+    assert asked["cost"].sum() <= 25
+    assert asked["attribute"].iloc[0] == "age"  # it is free
+    steps = asked[asked["std_after"] < asked["std_before"]]
+    assert (steps["std_after"].to_numpy()[:-1] == steps["std_before"].to_numpy()[1:]).all()
+    holes = pd.DataFrame([[NAN, NAN, NAN, 0.0]], columns=list(COSTS))
+    np.testing.assert_allclose(steps["std_before"].iloc[0], model.predict(holes, return_std=True)[1])
+
+
+def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) -> None:
+    from budgetreg.runs.predictions import predict
+
+    study, whole = bought(path)
+    study.export(tmp_path / "model.npz")
+    whole.to_csv(tmp_path / "new.csv", index=False)
+    predictions = predict(tmp_path / "model.npz", tmp_path / "new.csv")
+    np.testing.assert_allclose(predictions.values, study.predict(whole)["prediction"])
+    assert any("mean squared error" in note for note in predictions.notes)
+    (tmp_path / "model.npz").write_bytes((tmp_path / "model.npz").read_bytes()[:-30])
+    with pytest.raises(DataError, match=r"model.npz is not a model, or damaged"):
+        predict(tmp_path / "model.npz", tmp_path / "new.csv")
+
+
+@pytest.mark.slow
+def test_a_model_of_labels_has_probabilities(path: Path, tmp_path: Path) -> None:
+    from budgetreg.runs.predictions import predict
+
+    study, whole = bought(path)
+    labels = np.where(whole["target"] > whole["target"].median(), "sick", "healthy")
+    values = study.table().drop(columns=["target", "example"])
+    with budgetreg.Study.create(tmp_path / "labels.db", examples=values, targets=list(labels)) as other:
+        other.export(tmp_path / "model.npz")
+        assert set(other.predict(values)["label"]) == {"sick", "healthy"}
+    whole.assign(target=labels).to_csv(tmp_path / "new.csv", index=False)
+    predictions = predict(tmp_path / "model.npz", tmp_path / "new.csv")
+    assert predictions.label is not None
+    assert (predictions.label == labels).mean() > 0.8
+
+
+def test_nothing_is_learned_without_targets(path: Path) -> None:
+    study = created(path, targets=None)
+    with pytest.raises(DataError, match="no target is known: budgetreg study add records the column target"):
+        study.fit()
+    assert len(study.ask(spend=30)) > 0  # which examples will have targets is not known yet
+
+
+def test_examples_without_a_target_are_not_ordered_while_others_have_one(path: Path) -> None:
+    study = created(path, targets={"p1": 1.0, "p3": 3.0})
+    assert set(study.ask(spend=1000)["example"]) == {"p1", "p3"}
+    with pytest.raises(ConfigError, match="nothing left to order of examples whose target is known"):
+        study.ask(spend=1000)
+    study.add(["p2"], targets=[2.0])
+    assert set(study.ask(spend=1000)["example"]) == {"p2"}
+
+
+def test_estimates_are_made_once_for_what_is_known(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study, whole = bought(path)
+    study.tell(results(("0", "age", whole["age"][0]), ("1", "iron", whole["iron"][1])), replace=True)
+    error = study.error()
+    assert 0 < error.complete.low < error.complete.estimate < error.complete.high
+    assert error.complete.estimate <= error.as_bought.estimate
+    with monkeypatch.context() as patch:
+        patch.setattr("budgetreg.study.estimates.estimate_error", None)
+        study.ask(spend=20)  # changes nothing that is known
+        assert study.error() == error
+        with budgetreg.Study(path) as again:
+            assert again.error() == error
+    near, far = study.forecast([0, 1000])
+    assert far.estimate < near.estimate
+    study.tell(
+        results(
+            ("2", "ecg", whole["ecg"][2]),
+        ),
+        replace=True,
+    )
+    study.error()
+    spent = [each.spent for each in study.history()]
+    assert spent == sorted(spent)
+    assert spent[-1] == study.bill().total
+    assert len(spent) == len(set(spent))
+
+
+def test_too_little_for_an_estimate_is_one_line(path: Path) -> None:
+    study = created(path)
+    with pytest.raises(DataError, match="at least 10 examples with a target and a value"):
+        study.error()
+    with pytest.raises(ConfigError, match="spending -1: must be a number of at least 0"):
+        study.forecast([-1])
