@@ -50,9 +50,13 @@ from budgetreg.metering.table import Table
 from budgetreg.streams import BLOCK, blocks, generator, subset, uniform
 from budgetreg.tasks import Outputs, Regression, SubspaceLearning, WithIntercept
 from budgetreg.testing import certificates
-from budgetreg.testing.certificates import BallOracle
-from budgetreg.testing.expectations import CheckError, LearnerUnderTest, Oracle, close, expect, same
-from budgetreg.testing.gradients import DrawProbabilities, GradientOracle, compare_moves
-from budgetreg.testing.reference_updates import REFERENCE_UPDATES
-from budgetreg.testing.scripted_rng import Scripted, outcomes
-from budgetreg.testing.steps import Step
+from budgetreg.testing.certificates import BallOracle, CheckError, LearnerUnderTest, Oracle, close, expect, same
+from budgetreg.testing.enumeration import (
+    REFERENCE_UPDATES,
+    DrawProbabilities,
+    GradientOracle,
+    Scripted,
+    Step,
+    compare_moves,
+    outcomes,
+)

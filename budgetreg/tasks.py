@@ -12,18 +12,22 @@ References
 Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with partial information", Section 2.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.centring import JointMoments, Origin
-from budgetreg.metering.table import Table
+
+if TYPE_CHECKING:
+    from budgetreg.data.dataset import Dataset
+    from budgetreg.metering.table import Table
 
 Columns = Mapping[str, float | None]
 
@@ -83,13 +87,13 @@ class Regression:
         if not data.y.any():
             raise ConfigError(f"all targets of {data.name} are 0: {algo} has nothing to predict")
 
-    def held_out(self, table: Table, index: np.ndarray) -> "RegressorJudge":
+    def held_out(self, table: Table, index: np.ndarray) -> RegressorJudge:
         """Judge by the learner's loss on some training examples, which are held out."""
         return RegressorJudge(table, index, False, self.delta)
 
     def test(
         self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0, own_data: bool = False
-    ) -> "RegressorJudge":
+    ) -> RegressorJudge:
         """Judge by errors on test examples relative to those of a constant, the prediction without attributes.
 
         Labels of one's own data are judged by their order, too: the papers' curves have no such column.
@@ -261,13 +265,13 @@ class SubspaceLearning:
                 f"algo.n_components={self.n_components}: must be below d={d}, the number of attributes of {data.name}"
             )
 
-    def held_out(self, table: Table, index: np.ndarray) -> "SubspaceJudge":
+    def held_out(self, table: Table, index: np.ndarray) -> SubspaceJudge:
         """Judge by the second moment of the examples."""
         return SubspaceJudge(second_moment(table, index), self.n_components)
 
     def test(
         self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0, own_data: bool = False
-    ) -> "SubspaceJudge":
+    ) -> SubspaceJudge:
         """Judge by the second moment of the distribution if it is known, else by that of the test examples."""
         del constant, own_data
         if data.second_moment is not None:

@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402 - after the threads are pinned
 import pandas as pd  # noqa: E402
 
 import budgetreg  # noqa: E402
-from budgetreg.algorithms.aemr import candidates, evidence, pairs, solution  # noqa: E402
+from budgetreg.algorithms.aemr import moments  # noqa: E402
 from budgetreg.files import write_atomically  # noqa: E402
 from budgetreg.revealed.collection import Collected  # noqa: E402
 
@@ -39,21 +39,21 @@ DATA: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def uncleaned(G: np.ndarray, variance: float) -> candidates.Spectrum:
+def uncleaned(G: np.ndarray, variance: float) -> moments.Spectrum:
     """Return the spectrum without cleaning, except that no eigenvalue is below the least that cleaning leaves."""
     del variance
     values, U = np.linalg.eigh(G)
-    return candidates.Spectrum(U, np.maximum(values, 0.02))
+    return moments.Spectrum(U, np.maximum(values, 0.02))
 
 
-def picked(judgement: evidence.CandidateScores) -> np.ndarray:
+def picked(judgement: moments.CandidateScores) -> np.ndarray:
     """Return all weight for the candidate of the least risk."""
     return np.asarray(np.arange(len(judgement.risk)) == judgement.risk.argmin()).astype(float)
 
 
-def by_variance(*arguments: Any) -> pairs.Pairs:
+def by_variance(*arguments: Any) -> moments.Pairs:
     """Return pairs of attributes scaled to equal variances, however often they were seen."""
-    seen = pairs.Pairs(*arguments)
+    seen = moments.Pairs(*arguments)
     c = seen.scale / np.sqrt(seen.diagonal)
     turn = np.outer(c, c) / np.outer(seen.scale, seen.scale)
     seen.scale, seen.diagonal, seen.sums = c, np.ones(len(c)), seen.sums * turn
@@ -61,9 +61,9 @@ def by_variance(*arguments: Any) -> pairs.Pairs:
 
 
 PARTS: Mapping[str, tuple[Any, str, Any]] = {
-    "spectrum not cleaned": (candidates, "clean", uncleaned),
-    "best candidate picked": (evidence.CandidateScores, "weights", picked),
-    "correlation metric": (solution, "Pairs", by_variance),
+    "spectrum not cleaned": (moments, "clean", uncleaned),
+    "best candidate picked": (moments.CandidateScores, "weights", picked),
+    "correlation metric": (moments, "Pairs", by_variance),
     "uniform draws": (Collected, "plan", lambda *_: None),
 }
 

@@ -16,12 +16,12 @@ import bench_common  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
-from budgetreg.algorithms.aemr.solution import solve
+from budgetreg.algorithms.aemr.moments import solve
 from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
 from budgetreg.figures.palette import COLOURS, Style
 from budgetreg.revealed.collection import Entries
+from budgetreg.revealed.columns import StandardisedEntries
 from budgetreg.revealed.designs import uniform_subset
-from budgetreg.revealed.standardised import StandardisedEntries
 from budgetreg.streams import generator
 
 EXAMPLES, K, FACTORS, N_FACTORS = 10_000, 5, 10, 20

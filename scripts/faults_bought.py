@@ -28,18 +28,18 @@ WEIGHTS = "tests/sampling/test_importance_weights.py"
 
 OFFSETS = "revealed:EqualValues.offsets"
 KNOWN = "revealed:EqualValues.known"
-EXCESS = "revealed.tails:excess"
-PER_MONEY = "revealed.importance_weights:per_money"
+EXCESS = "revealed.columns:excess"
+PER_MONEY = "revealed.designs:per_money"
 REPLACED = "revealed.designs:replaced"
 PROBABILITY = "protocol.calibration:probability"
 BY_CELLS = "protocol.calibration:explained_by_cells"
-SELECTED = "algorithms.comparison.fixed_subset:_selected"
+SELECTED = "algorithms.fixed_subset:_selected"
 BILL = "runs.bill:_bill"
 PILOT = "protocol.spending:Spending.automatic_pilot"
 BOUGHT = "protocol.spending:Spending.bought"
-DEPTH = "revealed.cells:_Purchase._least_error"
-PURCHASE = "revealed.cells:_Purchase.__init__"
-CHOSEN = "revealed.cells:_Purchase.cells"
+DEPTH = "revealed.purchases:_Purchase._least_error"
+PURCHASE = "revealed.purchases:_Purchase.__init__"
+CHOSEN = "revealed.purchases:_Purchase.cells"
 COLLECT = "revealed.collection:collect"
 ROUNDS = "revealed.purchases:_Buyer.rounds"
 FOREIGN = "files:refuse_foreign"
@@ -77,14 +77,14 @@ MUTANTS = (
     ),
     Mutant(
         "centred columns are constant, too",
-        "revealed.equal_values:equal_values",
+        "revealed.columns:equal_values",
         rewrite("raw | _1", "True | _1"),
         "what unpaid means leave of a constant is an intercept",
         (CONSTANT,),
     ),
     Mutant(
         "the variance of equal values ignores other columns",
-        "revealed.equal_values:variance",
+        "revealed.columns:variance",
         rewrite("np.square(value) + others", "np.square(value) + 0 * others"),
         "a column of zeros is certain not to vary",
         (CONSTANT,),
@@ -92,21 +92,21 @@ MUTANTS = (
     # Units and heavy tails
     Mutant(
         "the unit of a constant attribute is 1",
-        "revealed.units:units",
+        "revealed.columns:units",
         rewrite("np.where(size > 0, size, 1.0)", "np.ones_like(size)"),
         "another unit of a constant changes predictions",
         (CONSTANT, SCALE),
     ),
     Mutant(
         "units with the divisor n",
-        "revealed.units:units",
+        "revealed.columns:units",
         rewrite("counts - 1", "counts"),
         "radii are not in units of the standard deviations",
         (SCALE,),
     ),
     Mutant(
         "regressors stay in units",
-        "revealed.units:Rescaled.as_revealed",
+        "revealed.columns:Rescaled.as_revealed",
         around(lambda as_revealed, rescaled, outputs: outputs),
         "a regressor is applied to other values than it was learned from",
         (FIXED_SUBSET,),
@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         "every variance is finite",
-        "revealed.tails:infinite_variance",
+        "revealed.columns:infinite_variance",
         around(lambda infinite, *args: False),
         "a test value larger than all that were seen decides",
         (TAILS,),
@@ -142,21 +142,21 @@ MUTANTS = (
     # Attributes whose values do not show their scale
     Mutant(
         "no spread is negligible",
-        "revealed.units:negligible",
+        "revealed.columns:negligible",
         around(lambda negligible, *args: negligible(*args) & False),
         "what rounding leaves of an attribute is a unit, and the next value moves a prediction by any factor",
         (UNKNOWN_SCALE,),
     ),
     Mutant(
         "no values spread over decades",
-        "revealed.tails:over_decades",
+        "revealed.columns:over_decades",
         around(lambda over_decades, columns: over_decades(columns) & False),
         "one value decides a unit, and the next one is a thousand times as large",
         (UNKNOWN_SCALE,),
     ),
     Mutant(
         "few values show how far away others will be",
-        "revealed.tails:few_differ",
+        "revealed.columns:few_differ",
         around(lambda few_differ, *args: False),
         "one value beside equal ones is a unit",
         (UNKNOWN_SCALE,),
@@ -337,7 +337,7 @@ MUTANTS = (
     ),
     Mutant(
         "a fifth of the examples replaces a pilot",
-        "algorithms.comparison.fixed_subset:FixedSubset.fit",
+        "algorithms.fixed_subset:FixedSubset.fit",
         rewrite("first_phase(SHARE, last)", "first_phase(2 * SHARE, last)"),
         "another first phase than described",
         (FIXED_SUBSET,),
@@ -482,14 +482,14 @@ MUTANTS = (
     # How deep examples are filled up
     Mutant(
         "the error of an estimated regressor counts as noise",
-        "revealed.information:Criterion.correct",
+        "revealed.purchases:Criterion.correct",
         rewrite("1 - _NOISES[np.argmin(gaps)] * noise", "1 - noise"),
         "designs are judged by a noise that further values would remove",
         (CELLS,),
     ),
     Mutant(
         "complete rows do not win ties",
-        "revealed.cells:_Purchase._least_error",
+        "revealed.purchases:_Purchase._least_error",
         rewrite("good[-1] == self._varying.size", "False"),
         "partial examples are bought although they need a covariance that is hardly known",
         (CELLS,),

@@ -27,7 +27,7 @@ MODELS = "tests/runs/test_models.py"
 NAMES = "tests/figures/test_names.py"
 TARGET_REGRESSION = "tests/learners/test_target_regression.py"
 
-FACTOR = "algorithms.comparison.imputation:full_row_scale"
+FACTOR = "algorithms.imputation:full_row_scale"
 
 
 def trusting(content_of: Callable[[object], dict[str, Any] | None], record: object) -> dict[str, Any] | None:

@@ -61,8 +61,7 @@ from threadpoolctl import threadpool_limits
 from budgetreg.data.bundled import ScikitLearn
 from budgetreg.files import write_atomically
 from budgetreg.revealed.collection import MIX
-from budgetreg.revealed.designs import fixed_size, working_probabilities
-from budgetreg.revealed.importance_weights import regression_weights
+from budgetreg.revealed.designs import fixed_size, regression_weights, working_probabilities
 from budgetreg.streams import generator
 from budgetreg.study.error import Interval, estimate_error
 from budgetreg.study.forecast import forecast

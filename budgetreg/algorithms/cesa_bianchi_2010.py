@@ -339,7 +339,7 @@ class PairCentring:
 
         Attributes that are constant have 0 if they are centred, because then nothing but rounding errors is left.
         """
-        from budgetreg.revealed.units import units
+        from budgetreg.revealed.columns import units
 
         counts, values = self._known + self._count, self._values + self._x
         unit, varies = units(counts, self._squares, self._squares - np.square(values) / np.maximum(counts, 1))
@@ -432,7 +432,7 @@ def minimisers(A: np.ndarray, v: np.ndarray, radii: np.ndarray) -> np.ndarray:
     -------
     ndarray of float, shape (d, G)
     """
-    from budgetreg.algorithms.lasso import lasso  # here, as AER needs none
+    from budgetreg.algorithms.least_squares import lasso  # here, as AER needs none
 
     W = np.zeros((len(v), len(radii)))
     known = np.flatnonzero(A.any(axis=0) | (v != 0))

@@ -40,11 +40,11 @@ from budgetreg.algorithms.learner import (
     first_phase,
     update_option,
 )
-from budgetreg.algorithms.vectors import Steps
 from budgetreg.config.options import FRACTION, NOT_NEGATIVE, ZERO, one_of, option
 from budgetreg.streams import uniform
 
 if TYPE_CHECKING:
+    from budgetreg.algorithms.vectors import Steps
     from budgetreg.metering.accessor import Accessor
 
 # The algorithms as printed, one replica and one example at a time. GAERR (Algorithm 1) and GAELR (Algorithm 3) are the
@@ -122,7 +122,6 @@ def ddaelr_two_phase_step(B: float, estimates: np.ndarray, eps: float, m_2: int,
 
 
 # The two phases for F x G replicas at once: each is one run of the engine, the second from the first one's average.
-
 
 CONFIDENCE = 0.05
 """Probability delta, in the theory, that an estimated moment is too small."""

@@ -48,8 +48,8 @@ _MONEY_LIMIT = 1
 """Version of the rule by which a total in money ends a run, see `budgetreg.protocol.money`."""
 
 _UNKNOWN_SCALES = 1
-"""Version of the rule by which attributes of unknown scale are left out, see `budgetreg.revealed.units.Rescaled`. It is
-that of other tables than scikit-learn's: of these, no attribute is left out, so that their results are as before."""
+"""Version of the rule by which attributes of unknown scale are left out, see `budgetreg.revealed.columns.Rescaled`. It
+is that of other tables than scikit-learn's: of these, no attribute is left out, so that their results are as before."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import Config
 from budgetreg.revealed.collection import MIX
-from budgetreg.revealed.designs import working_probabilities
-from budgetreg.revealed.importance_weights import per_money
+from budgetreg.revealed.designs import per_money, working_probabilities
 from budgetreg.revealed.purchases import Purse
 
 PILOT_SHARE, LARGER_SHARE, ENOUGH_ROWS = 0.05, 0.1, 20

@@ -1,5 +1,7 @@
 """Collection and storage of what is revealed, for learners that store what they see, with draws planned from it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -7,15 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from budgetreg.data.groups import Groups
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import JointMoments
-from budgetreg.revealed.designs import Draw, fixed_size, replaced, working_probabilities
-from budgetreg.revealed.importance_weights import per_money, regression_weights
+from budgetreg.revealed.designs import Draw, fixed_size, per_money, regression_weights, replaced, working_probabilities
 from budgetreg.streams import BLOCK, subset
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from budgetreg.data.groups import Groups
+    from budgetreg.metering.accessor import Accessor
+    from budgetreg.metering.centring import JointMoments
 
 MIX = 0.1
 """Share of equal probabilities in the draws for regressions."""
@@ -115,7 +117,7 @@ def labelled(blocks: Sequence[Block], f: int, phases: Sequence[int], d: int) -> 
     return [block for block in alone if block.values.size], 0, [int(every[:end].sum()) for end in phases]
 
 
-def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple["csr_array", "csr_array"]:
+def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple[csr_array, csr_array]:
     """Return which columns were seen, as ones, and their values as sparse matrices (T, columns)."""
     from scipy.sparse import csr_array  # imported here because SciPy loads slowly
 
@@ -191,7 +193,7 @@ class AttributeDraws:
         known : ndarray of bool, shape (m,), optional
             Which of them are not drawn, if k others are left; none by default.
         prices : ndarray of float, shape (d,), optional
-            Prices by which weights are corrected, see `budgetreg.revealed.importance_weights.per_money`.
+            Prices by which weights are corrected, see `budgetreg.revealed.designs.per_money`.
         """
         if self._groups is not None:
             unit = np.searchsorted(self.priced, self._groups.head_of[self.members])
@@ -274,7 +276,7 @@ class Collected:
         known: np.ndarray,
         joint: Callable[[int], JointMoments] | None = None,
     ) -> None:
-        """Change the draw probabilities, see `budgetreg.revealed.importance_weights.regression_weights`.
+        """Change the draw probabilities, see `budgetreg.revealed.designs.regression_weights`.
 
         Parameters
         ----------
@@ -283,7 +285,7 @@ class Collected:
         W : ndarray of float, shape (F, d)
             Regressors.
         known : ndarray of bool, shape (F, d)
-            Attributes that are not drawn again, see `budgetreg.revealed.equal_values`.
+            Attributes that are not drawn again, see `budgetreg.revealed.columns`.
         joint : callable, optional
             Returns the moments of a stream, by which learners that plan their purchases choose.
         """

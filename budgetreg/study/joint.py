@@ -31,7 +31,7 @@ class JointModel:
     -----
     An attribute of which fewer than two different values were seen is independent of all others, and has weight 0. Its
     mean is the value seen, or 0; its variance is what can be expected of an attribute that has shown one value so often
-    and no other, see `budgetreg.revealed.equal_values.variance`. It is above 0, and shrinks as more equal values are
+    and no other, see `budgetreg.revealed.columns.variance`. It is above 0, and shrinks as more equal values are
     seen. The unit of an attribute of which nothing was seen is unknown, and taken to be 1.
     """
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from budgetreg.data.groups import Groups
 from budgetreg.notices import plural
-from budgetreg.revealed.cells import LEAST_DEPTH, Choice, Limit, Offer, choose
-from budgetreg.revealed.importance_weights import regression_weights
-from budgetreg.revealed.information import Beliefs
+from budgetreg.revealed.designs import regression_weights
+from budgetreg.revealed.purchases import LEAST_DEPTH, Beliefs, Choice, Limit, Offer, choose
 from budgetreg.study.joint import JointModel
 
 
@@ -44,7 +43,7 @@ def recommend(
     *,
     ordered: np.ndarray | None = None,
 ) -> Recommendation:
-    """Recommend the cells that are worth most for their price, see `budgetreg.revealed.cells`.
+    """Recommend the cells that are worth most for their price, see `budgetreg.revealed.purchases`.
 
     Parameters
     ----------

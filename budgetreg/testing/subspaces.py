@@ -15,8 +15,8 @@ from budgetreg.metering.table import Table
 from budgetreg.revealed.designs import Draw, conditional_poisson
 from budgetreg.streams import generator
 from budgetreg.testing import certificates
-from budgetreg.testing.expectations import LearnerUnderTest, Oracle, close, expect, same
-from budgetreg.testing.scripted_rng import Scripted, distribution, in_turn, outcomes
+from budgetreg.testing.certificates import LearnerUnderTest, Oracle, close, expect, same
+from budgetreg.testing.enumeration import Scripted, distribution, in_turn, outcomes
 
 _X = np.array([0.7, -1.1, 0.4, 0.2])
 D = len(_X)

@@ -18,8 +18,8 @@ from budgetreg.metering.centring import Origin
 from budgetreg.revealed import designs
 from budgetreg.streams import BLOCK
 from budgetreg.testing import checks
-from budgetreg.testing.expectations import Oracle
-from budgetreg.testing.scripted_rng import Scripted, in_turn, outcomes, rows_of
+from budgetreg.testing.certificates import Oracle
+from budgetreg.testing.enumeration import Scripted, in_turn, outcomes, rows_of
 from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 

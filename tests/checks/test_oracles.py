@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms import full_rows, kukliansky_shamir_2015
-from budgetreg.algorithms.control_variates import ControlVariate
-from budgetreg.algorithms.engine import Proportional, data_point_weights
+from budgetreg.algorithms.engine import ControlVariate, Proportional, data_point_weights
 from budgetreg.algorithms.gonen_2016 import mbeg
 from budgetreg.algorithms.hazan_koren_2012 import aesvr, gradients
 from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD, GradientLearner
 from budgetreg.revealed import designs
 from budgetreg.revealed.designs import conditional_poisson
 from budgetreg.testing import checks
-from budgetreg.testing.expectations import Oracle
+from budgetreg.testing.certificates import Oracle
 from tests.checks.breaking import changed, with_given, with_options, with_settings
 from tests.tiers import slow_but
 

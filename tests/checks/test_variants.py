@@ -9,8 +9,8 @@ from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.config.options import options_of
 from budgetreg.testing import checks
-from budgetreg.testing.reference_updates import iterates
-from budgetreg.testing.subject import variants
+from budgetreg.testing.checks import variants
+from budgetreg.testing.enumeration import iterates
 
 
 @pytest.mark.parametrize("name", catalogue.options("algo"))

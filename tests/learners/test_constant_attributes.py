@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms.aemr import MomentRegression
-from budgetreg.algorithms.aemr.pairs import label_regression
+from budgetreg.algorithms.aemr.moments import label_regression
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.power_law import PowerLaw
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Block, Entries
+from budgetreg.revealed.columns import Rescaled, equal_values, variance
 from budgetreg.revealed.designs import fixed_size
-from budgetreg.revealed.equal_values import equal_values, variance
-from budgetreg.revealed.units import Rescaled
 from budgetreg.streams import BLOCK
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import line, shuffled

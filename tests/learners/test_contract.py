@@ -11,7 +11,7 @@ import pytest
 
 from budgetreg import extend
 from budgetreg.algorithms import contract, registry
-from budgetreg.algorithms.comparison import sgd_impute
+from budgetreg.algorithms.imputation import ImputedGradientLearner
 from budgetreg.algorithms.learner import Learner, Parameter, RunContext, SideInformation, SubspaceLearner
 from budgetreg.algorithms.vectors import inner_products, sum_in_order
 from budgetreg.cli.app import main
@@ -21,7 +21,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.tasks import WithIntercept
 from budgetreg.testing import checks
-from budgetreg.testing.gradients import GradientOracle
+from budgetreg.testing.enumeration import GradientOracle
 
 F, G, D = 2, 3, 4
 REGRESSORS = np.ones((F, D, G))
@@ -116,7 +116,7 @@ def test_intercepts_and_subspaces_have_their_shapes() -> None:
 
 
 def broken(change: Callable[[int, Any], Any]) -> Callable[..., Iterator[Any]]:
-    fit = sgd_impute.ImputedGradientLearner.fit
+    fit = ImputedGradientLearner.fit
 
     def changed(*arguments: Any) -> Iterator[Any]:
         for checkpoint, W in fit(*arguments):
@@ -129,7 +129,7 @@ def test_a_run_ends_with_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sgd_impute.ImputedGradientLearner, "fit", broken(lambda m, W: [(m, W[:, :-1])]))
+    monkeypatch.setattr(ImputedGradientLearner, "fit", broken(lambda m, W: [(m, W[:, :-1])]))
     words = "run algo=sgd_impute k=2 dataset=sphere dataset.d=5 dataset.n=50 dataset.n_test=9 repetitions=1 n_jobs=1"
     assert main([*words.split(), "tuning=fixed", "tuning.B=1", "tuning.eta=0.1", "backend=sequential"]) == 1
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "sgd_impute: fit of" in line]
@@ -138,7 +138,7 @@ def test_a_run_ends_with_one_line(
 
 
 def test_the_checks_report_a_broken_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sgd_impute.ImputedGradientLearner, "fit", broken(lambda m, W: []))
+    monkeypatch.setattr(ImputedGradientLearner, "fit", broken(lambda m, W: []))
     result = checks.run_check(checks.examined("sgd_impute"), "same bytes")
     assert result.passed is False
     assert "ends without outputs at checkpoint 3" in result.reason
@@ -162,10 +162,10 @@ def test_a_gradient_oracle_needs_no_option_of_the_learner(monkeypatch: pytest.Mo
     class Bare(Learner):
         core: ClassVar[str] = "bare"
         tuned = ("B", "eta")
-        parameters = sgd_impute.ImputedGradientLearner.parameters
+        parameters = ImputedGradientLearner.parameters
 
         def fit(self, *arguments: Any) -> Any:
-            return sgd_impute.ImputedGradientLearner(name="inner", average="all").fit(*arguments)
+            return ImputedGradientLearner(name="inner", average="all").fit(*arguments)
 
         @property
         def oracle(self) -> GradientOracle:

@@ -8,8 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import FactorAnalysis
 
 from budgetreg.algorithms.factors import FactorAnalysis as Aefa
-from budgetreg.algorithms.factors import moment_estimate
-from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend
+from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend, kept, products
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.data.directions import BiasedCoins, Hadamard, Spike
 from budgetreg.eigenspaces import leading
@@ -167,9 +166,9 @@ def test_kept_moment_is_unbiased_over_parts(seed, d, all_seen):
     i = drawn(rng, m, d, d if all_seen else 2)
     x = rng.normal(size=(m, d))[np.arange(m)[:, None], i]
     V, F = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :1], rng.normal(size=(d, d))
-    C, N = moment_estimate.products(RevealedEntries(i, x, d))
-    parts = [moment_estimate.products(RevealedEntries(i[part::20], x[part::20], d)) for part in range(20)]
-    mean_kept = np.mean([moment_estimate.kept(V, F, *sums, N) for sums in parts])
+    C, N = products(RevealedEntries(i, x, d))
+    parts = [products(RevealedEntries(i[part::20], x[part::20], d)) for part in range(20)]
+    mean_kept = np.mean([kept(V, F, *sums, N) for sums in parts])
     means = np.where(N > 0, C / np.maximum(N, 1), F)
     assert mean_kept == pytest.approx(np.vdot(V, means @ V), abs=1e-9)
 

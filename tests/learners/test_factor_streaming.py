@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.algorithms.factors import StreamingFactorAnalysis, stepwise
-from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries
-from budgetreg.algorithms.factors.stepwise import LEAST, NOISE, PSEUDO, RIDGE, StepwiseEM
+from budgetreg.algorithms.factors import StreamingFactorAnalysis
+from budgetreg.algorithms.factors.likelihood import (
+    ALPHA,
+    STREAM_PENALTY,
+    FactorModel,
+    Penalty,
+    RevealedEntries,
+    StepwiseEM,
+)
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
@@ -18,6 +24,8 @@ from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws
 from budgetreg.testing import checks
 from tests.learners.problems import likelihood
+
+RIDGE, PSEUDO, NOISE, LEAST = (getattr(STREAM_PENALTY, name) for name in ("ridge", "pseudo", "noise", "least"))
 
 
 def block(rng, T, d, n, missing=0.0):
@@ -29,7 +37,7 @@ def block(rng, T, d, n, missing=0.0):
 
 def literal(rng, d, q, blocks, sweeps=1):
     """Yield the moving and the averaged model after each block, computed attribute by attribute."""
-    alpha, recent, average = stepwise.ALPHA, {}, {}
+    alpha, recent, average = ALPHA, {}, {}
     W = rng.standard_normal((d, q))
     for t, (attributes, values) in enumerate(blocks, 1):
         if t == 1:

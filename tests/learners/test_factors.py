@@ -8,14 +8,13 @@ import pytest
 
 from budgetreg.algorithms.factors import FactorAnalysis, FactorRegression
 from budgetreg.algorithms.factors import posterior as chains
-from budgetreg.algorithms.factors.arranged import ArrangedValues
-from budgetreg.algorithms.factors.posterior import Posterior, draw_factors, posterior_moments
+from budgetreg.algorithms.factors.posterior import ArrangedValues, Posterior, draw_factors, posterior_moments
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Block, Entries
-from budgetreg.revealed.standardised import StandardisedEntries
+from budgetreg.revealed.columns import StandardisedEntries
 from budgetreg.tasks import WithIntercept
 from budgetreg.testing import checks
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
@@ -81,7 +80,7 @@ def seen(blocks, live, f):
 @pytest.mark.parametrize("chunk", [2**20, 50])
 def test_factors_have_the_mean_and_covariance_of_their_posterior(chunk, monkeypatch):
     """The draw is affine in its noise: without noise it is the mean; unit vectors give a root of the covariance."""
-    monkeypatch.setattr("budgetreg.algorithms.factors.arranged._CHUNK", chunk)
+    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._CHUNK", chunk)
     F, c, q, sizes = 2, 9, 4, (2, 4, 5, 9)  # systems over 2 or 4 columns, and over factors
     data, blocks, live = arranged(c, q, sizes)
     rng = np.random.default_rng(5)
@@ -129,7 +128,7 @@ def test_factors_of_nearly_no_noise_have_the_mean_of_their_posterior(n):
 
 @pytest.mark.parametrize("summed", [2**18, 20])
 def test_sums_equal_those_of_a_loop(summed, monkeypatch):
-    monkeypatch.setattr("budgetreg.algorithms.factors.arranged._SUMMED", summed)
+    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._SUMMED", summed)
     F, c, q = 2, 6, 3
     data, blocks, live = arranged(c, q, (2, 6))
     z = np.random.default_rng(7).normal(size=(F, data.examples, q)).astype(np.float32)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis
 
-from budgetreg.algorithms.aemr.pairs import label_regression
+from budgetreg.algorithms.aemr.moments import label_regression
 from budgetreg.algorithms.factors.posterior import Posterior
 from budgetreg.revealed.collection import Block, Entries
-from budgetreg.revealed.standardised import Moments, StandardisedEntries
+from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 
 def test_few_values_are_regressed_as_in_a_literal_reference():

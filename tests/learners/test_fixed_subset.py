@@ -5,13 +5,12 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import budgetreg
-from budgetreg.algorithms.comparison.fixed_subset import FixedSubset
-from budgetreg.algorithms.comparison.forward_selection import forward_selection
+from budgetreg.algorithms.fixed_subset import FixedSubset, forward_selection
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.groups import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.testing.subject import Recorder
+from budgetreg.testing.checks import Recorder
 from tests.learners.test_imputation import cross_validated
 
 

@@ -7,15 +7,15 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from budgetreg.algorithms.comparison import imputation
-from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows, folds
+from budgetreg.algorithms import imputation
+from budgetreg.algorithms.imputation import RidgeRows, folds
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.cli.app import main
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.tasks import WithIntercept
 from budgetreg.testing import checks
-from budgetreg.testing.subject import Recorder
+from budgetreg.testing.checks import Recorder
 from tests.tiers import slow_but
 
 BOTH = {"centred": True, "intercept": True}

@@ -21,11 +21,9 @@ from budgetreg.algorithms.registry import members
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.testing import checks
-from budgetreg.testing.expectations import CheckError, close
-from budgetreg.testing.reference_updates import REFERENCE_UPDATES
-from budgetreg.testing.scripted_rng import Scripted, outcomes
-from budgetreg.testing.steps import STEP, Place, ScriptedRuns
-from budgetreg.testing.subject import Subject, examined, variants
+from budgetreg.testing.certificates import CheckError, close
+from budgetreg.testing.checks import Subject, examined, variants
+from budgetreg.testing.enumeration import REFERENCE_UPDATES, STEP, Place, Scripted, ScriptedRuns, outcomes
 from tests.tiers import quick_but
 
 D = 4

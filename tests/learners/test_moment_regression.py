@@ -5,10 +5,19 @@ import pytest
 from scipy.optimize import nnls
 
 from budgetreg.algorithms.aemr import MomentRegression
-from budgetreg.algorithms.aemr.candidates import Spectrum, Target, clean, noise, regressors
-from budgetreg.algorithms.aemr.evidence import Evidence, judge
-from budgetreg.algorithms.aemr.pairs import Pairs, label_regression, shrunk_share
-from budgetreg.algorithms.aemr.solution import solve
+from budgetreg.algorithms.aemr.moments import (
+    Evidence,
+    Pairs,
+    Spectrum,
+    Target,
+    clean,
+    judge,
+    label_regression,
+    noise,
+    regressors,
+    shrunk_share,
+    solve,
+)
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.errors import ConfigError

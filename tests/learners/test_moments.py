@@ -8,15 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
 
-from budgetreg.algorithms.aemr.candidates import RIDGES, Spectrum, Target, clean, noise, regressors
-from budgetreg.algorithms.aemr.evidence import CandidateScores, Evidence, judge, standard_error
-from budgetreg.algorithms.aemr.pairs import (
+from budgetreg.algorithms.aemr.moments import (
     FOLDS,
+    RIDGES,
+    CandidateScores,
     Constants,
+    Evidence,
     LabelRegression,
     Pairs,
+    Spectrum,
+    Target,
+    clean,
+    judge,
     label_regression,
+    noise,
+    regressors,
     shrunk_share,
+    standard_error,
 )
 from budgetreg.revealed.collection import Entries
 from tests.learners.problems import line, revealed

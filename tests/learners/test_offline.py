@@ -11,9 +11,8 @@ from sklearn.linear_model import Lasso
 
 from budgetreg.algorithms import full_rows
 from budgetreg.algorithms.full_rows import OfflineLearner
-from budgetreg.algorithms.lasso import lasso
-from budgetreg.algorithms.lasso_path import lasso_path
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.algorithms.least_squares import lasso, lasso_path
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.tuning import folds

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.aemr.solution import solve
+from budgetreg.algorithms.aemr.moments import solve
 from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.standardised import StandardisedEntries
-from budgetreg.revealed.tails import excess, infinite_variance
-from budgetreg.revealed.units import Rescaled, inflation
+from budgetreg.revealed.columns import Rescaled, StandardisedEntries, excess, infinite_variance, inflation
 from tests.plans import planned
 
 

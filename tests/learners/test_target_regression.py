@@ -8,13 +8,17 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from budgetreg.algorithms.aemr import target_regression as module
-from budgetreg.algorithms.aemr import weights_prior
-from budgetreg.algorithms.aemr.average import averaged
-from budgetreg.algorithms.aemr.target_regression import CompleteRegression, TargetRegression
-from budgetreg.algorithms.aemr.weights_prior import LEAST_NOISE, Equations, WeightsPrior
+from budgetreg.algorithms.aemr.target_regression import (
+    LEAST_NOISE,
+    CompleteRegression,
+    Equations,
+    TargetRegression,
+    WeightsPrior,
+    averaged,
+)
 from budgetreg.estimators import ESTIMATORS
 from budgetreg.revealed.collection import Entries
-from budgetreg.revealed.standardised import Moments, StandardisedEntries
+from budgetreg.revealed.columns import Moments, StandardisedEntries
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import line, revealed
 
@@ -254,7 +258,7 @@ def equations(p: int, T: int, seed: int = 6) -> Equations:
 
 def test_sweeps_equal_a_listing(monkeypatch: pytest.MonkeyPatch) -> None:
     p, v, A, penalty = 5, 2.0, np.diag(np.arange(1.0, 6)), 0.7
-    monkeypatch.setattr(weights_prior, "_FEW", 0)
+    monkeypatch.setattr(module, "_FEW", 0)
     given, rng = equations(p, 9), np.random.default_rng(7)
     draws = WeightsPrior(p, v).draw(given, np.random.default_rng(7), (2, 3), form=A, penalty=penalty)
     t, of_t, large, pi, kept = v / p, p / v, np.ones(p, dtype=bool), 0.5, []

@@ -13,8 +13,7 @@ from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
 from budgetreg.notices import Notice
 from budgetreg.protocol.side_information import spreads
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.tails import few_differ, over_decades
-from budgetreg.revealed.units import Rescaled
+from budgetreg.revealed.columns import Rescaled, few_differ, over_decades
 from budgetreg.study.learning import learn
 
 N, TEST, D = 100, 2000, 6

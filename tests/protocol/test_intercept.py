@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from budgetreg.algorithms.lasso import lasso
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.algorithms.least_squares import lasso
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol

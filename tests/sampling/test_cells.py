@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.revealed.cells import Choice, Limit, Offer, choose
-from budgetreg.revealed.information import Beliefs, Criterion
+from budgetreg.revealed.purchases import Beliefs, Choice, Criterion, Limit, Offer, choose
 
 
 def factor_beliefs(d: int, loading: float, noise: float) -> Beliefs:

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from budgetreg.algorithms.engine import data_point_weights, inner_product_weights
-from budgetreg.revealed import importance_weights
+from budgetreg.revealed.designs import per_money, regression_weights
 
 MOMENTS = np.array([[0.9, 0.05, 0.4, 0.002], [1.0, 1.0, 1.0, 1.0], [0.1, 0.7, 0.02, 0.3]])
 PRICES = np.array([1.0, 7.0, 0.2, 3.0])
@@ -74,13 +74,13 @@ def test_draws_for_products_of_two_are_optimal_for_a_number_of_draws(a, b, price
     """Given what the optimum without prices is for these a and b, the prices divide it as they do the numerical one."""
     best = optimum(lambda q: float((a / q).sum() * (b / q).sum() * (q @ prices)))
     v = np.sqrt(a / (a / best).sum() + b / (b / best).sum())
-    np.testing.assert_allclose(share(importance_weights.per_money(v, prices)), best, atol=1e-5)
+    np.testing.assert_allclose(share(per_money(v, prices)), best, atol=1e-5)
 
 
 def test_prices_of_one_kind_change_no_plan() -> None:
     s, w = np.sqrt(MOMENTS[0]), W
-    plain = importance_weights.regression_weights(s, w)
-    np.testing.assert_array_equal(importance_weights.per_money(plain, np.full(4, 3.0)), plain)
-    np.testing.assert_array_equal(importance_weights.per_money(np.zeros(4), PRICES), np.zeros(4))
-    ratios = importance_weights.per_money(plain, PRICES) / plain
+    plain = regression_weights(s, w)
+    np.testing.assert_array_equal(per_money(plain, np.full(4, 3.0)), plain)
+    np.testing.assert_array_equal(per_money(np.zeros(4), PRICES), np.zeros(4))
+    ratios = per_money(plain, PRICES) / plain
     assert (np.diff(ratios[np.argsort(PRICES)]) < 0).all()

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetreg.revealed import designs
-from budgetreg.revealed.designs import joint_inclusion, working_probabilities
-from budgetreg.revealed.importance_weights import regression_weights
+from budgetreg.revealed.designs import joint_inclusion, regression_weights, working_probabilities
 from budgetreg.streams import BLOCK
 
 

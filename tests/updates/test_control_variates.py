@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from budgetreg.algorithms.control_variates import ControlVariate
+from budgetreg.algorithms.engine import ControlVariate
 from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD, GradientLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.algorithms.vectors import data_point, invert

@@ -1,14 +1,18 @@
 """AEMR: regressors from second moments of what was revealed, and from a factor model of it, averaged; ours.
 
-Sources are named in the modules: the cleaning of spectra in `candidates`, the prior of weights in `weights_prior`.
+Second moments are solved in `moments`; `target_regression` regresses the target, given the factor model's covariance,
+and averages. The modules name their sources.
 """
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from budgetreg.algorithms.factors import PlannedDrawsLearner
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
     Batching,
@@ -19,13 +23,12 @@ from budgetreg.algorithms.learner import (
     SideInformation,
     Trajectory,
 )
-from budgetreg.algorithms.planned import PlannedDrawsLearner
 from budgetreg.config.options import one_of, option, whole
-from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import labelled
-from budgetreg.revealed.equal_values import equal_values
-from budgetreg.revealed.standardised import StandardisedEntries
-from budgetreg.revealed.units import Rescaled
+from budgetreg.revealed.columns import Rescaled, StandardisedEntries, equal_values
+
+if TYPE_CHECKING:
+    from budgetreg.metering.accessor import Accessor
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 15.0), unlimited=False)
 
@@ -41,7 +44,7 @@ class MomentRegression(PlannedDrawsLearner):
     ----------
     partner : {'auto', 'none'}
         'auto' averages with three regressors that use the factor model: its own, which is AEML's, and two of the
-        target on the attributes, see `budgetreg.algorithms.aemr.average`. With 'none' the moments are alone.
+        target on the attributes, see `target_regression`. With 'none' the moments are alone.
     n_factors : int
         Factors of the model, capped at d.
     """
@@ -84,8 +87,8 @@ class MomentRegression(PlannedDrawsLearner):
         the numbers, from 1, of the candidates of `Solution` to yield. See `Learner.fit`.
         """
         # imported here because SciPy loads slowly
-        from budgetreg.algorithms.aemr.average import average_regressors
-        from budgetreg.algorithms.aemr.solution import solve, with_intercepts
+        from budgetreg.algorithms.aemr.moments import solve, with_intercepts
+        from budgetreg.algorithms.aemr.target_regression import average_regressors
         from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_moments
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}

@@ -1,24 +1,35 @@
-"""The target regressed on the attributes that were seen, given the covariance of all attributes.
+"""The target regressed on the attributes that were seen, and AEMR's regressor, an average of three.
 
-Attributes are ``N(m, M)``, S are those that an example shows, and ``y = w'x + e``. Without those that are unseen,
+The regression is given the covariance of all attributes. Attributes are ``N(m, M)``, S are those that an example shows,
+and ``y = w'x + e``. Without those that are unseen,
 
     y | x_S  ~  N(w'h, s + u(w)),   h = m + M_.S A (x_S - m_S),   A = M_SS^-1,   u(w) = w'M w - w'M_.S A M_S. w.
 
 M comes from the factor model and stays as it is, so that unseen values are never drawn and the weights of a few hundred
 attributes cost a few matrix products. Unlike in the factor model, no factor has to carry the target, so that targets
 with little noise, and those of few attributes, are not shrunk by the factors' prior.
+
+References
+----------
+E. I. George, R. E. McCulloch. Variable selection via Gibbs sampling. JASA 88, 1993: the mixture.
+E. Makalic, D. F. Schmidt. A simple sampler for the horseshoe estimator. IEEE Signal Processing Letters 23, 2016: the
+half-Cauchy distribution as a mixture of inverse gamma distributions.
 """
+
+from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import cached_property
-from typing import ClassVar
+from functools import cached_property, partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 from scipy.sparse import csr_array, vstack
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
-from budgetreg.algorithms.aemr.weights_prior import LEAST_NOISE, Equations, WeightsPrior
+from budgetreg.revealed.columns import Moments, StandardisedEntries
+from budgetreg.tasks import Outputs, WithIntercept
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
 """Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
@@ -233,3 +244,273 @@ class CompleteRegression(TargetRegression):
         same = float(weights[0])
         Q, r, squares = self._unweighted
         return Equations(same * Q, same * r, same * squares)
+
+
+# The prior of the weights, of which few may be large, and draws of weights under it. Each weight is large with
+# probability pi: ``w_i ~ N(0, t)`` if large, and ``N(0, s t)`` otherwise, with a fixed small s. The root of t is
+# half-Cauchy with scale ``sqrt(v / m)``, v the target's variance and m the number of large weights, so that m weights
+# may explain it all; and pi is uniform. Dense regressors have pi near 1, sparse ones near 0.
+
+_SMALL = 0.01
+"""Variance of the small weights, in that of the large ones."""
+
+LEAST_NOISE = 0.02
+"""Rate of the noise variance's prior ``InvGamma(1, rate)``, in variances of the target."""
+
+_FEW, _MORE = 100, 8
+"""Up to so many weights, so many times the sweeps: they cost little there, and the chain's noise is visible."""
+
+
+class Equations(NamedTuple):
+    """Normal equations of a regression with weighted examples.
+
+    Attributes
+    ----------
+    Q : ndarray of float, shape (p, p)
+        Sum of the attributes' products.
+    r : ndarray of float, shape (p,)
+        Sum of their products with the target.
+    squares : float
+        Sum of the target's squares.
+    """
+
+    Q: np.ndarray
+    r: np.ndarray
+    squares: float
+
+    def residual(self, w: np.ndarray) -> float:
+        """Return the sum of squares that the regressor w leaves, at least a tiny positive number."""
+        return max(self.squares - 2 * float(self.r @ w) + float(w @ self.Q @ w), 1e-9)
+
+
+class Draws(NamedTuple):
+    """Means over draws of the weights.
+
+    Attributes
+    ----------
+    mean : ndarray of float, shape (p,)
+    residual : float
+        Mean of `Equations.residual`.
+    form : float
+        Mean of the quadratic form.
+    """
+
+    mean: np.ndarray
+    residual: float
+    form: float
+
+
+class WeightsPrior:
+    """The state of the prior's own parameters in a Gibbs chain.
+
+    Parameters
+    ----------
+    p : int
+        Number of weights.
+    variance : float
+        Variance v of the target.
+    """
+
+    def __init__(self, p: int, variance: float) -> None:
+        self._p, self._v = p, variance
+        self._t, self._inverse_a = variance / p, p / variance
+        self._large, self._pi = np.ones(p, dtype=bool), 0.5
+
+    def draw(
+        self,
+        equations: Equations,
+        rng: np.random.Generator,
+        sweeps: tuple[int, int],
+        *,
+        form: np.ndarray,
+        penalty: float,
+    ) -> Draws:
+        """Draw weights and the prior's parameters in turn.
+
+        Parameters
+        ----------
+        equations : Equations
+            The examples weighted by their precisions.
+        rng : numpy.random.Generator
+        sweeps : tuple of int
+            Sweeps before those that are averaged, and those.
+        form : ndarray of float, shape (p, p)
+            A matrix A, of the quadratic form ``w'A w``.
+        penalty : float
+            The density is multiplied by ``exp(-penalty w'A w / 2)``.
+        """
+        before, kept = (count * (_MORE if self._p <= _FEW else 1) for count in sweeps)
+        base = equations.Q + penalty * form
+        mean, residual, size = np.zeros(self._p), 0.0, 0.0
+        for sweep in range(before + kept):
+            precision = base.copy()
+            np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, _SMALL * self._t)
+            root = np.linalg.cholesky(precision)
+            # LAPACK itself, which reads matrices by columns, hence the transpose: if systems are small, the checks of
+            # SciPy's solve_triangular take longer than solving.
+            half, _ = dtrtrs(root.T, equations.r, trans=1)
+            both, _ = dtrtrs(root.T, np.stack([half, half + rng.standard_normal(self._p)], axis=1))
+            centre, w = both.T
+            self._draw_parameters(w, rng)
+            if sweep >= before:
+                mean += centre / kept
+                residual += equations.residual(w) / kept
+                size += float(w @ form @ w) / kept
+        return Draws(mean, residual, size)
+
+    def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
+        odds = np.log(self._pi / (1 - self._pi)) + np.log(_SMALL) / 2 + w**2 / (2 * self._t) * (1 / _SMALL - 1)
+        self._large = rng.random(self._p) < expit(odds)
+        large = int(self._large.sum())
+        self._pi = min(max(rng.beta(1 + large, 1 + self._p - large), 1e-6), 1 - 1e-6)
+        size = (np.square(w) / np.where(self._large, 1.0, _SMALL)).sum()
+        self._t = (size / 2 + 1 / self._inverse_a) / rng.standard_gamma((self._p + 1) / 2)
+        self._inverse_a = (max(1, large) / self._v + 1 / self._t) / rng.standard_gamma(1.0)
+
+
+# The average of the factor model's regressor, this regression and the regressor of moments, weighted by how well each
+# predicts the targets that were revealed.
+
+_TEMPER, _LARGEST_SHARE = 8.0, 0.1
+"""The weights have the mean log likelihood times 8, at most times a tenth of the examples. The likelihood of all would
+nearly choose one regressor, and often a wrong one, as it judges predictions from the attributes seen, not from all.
+Complete examples judge what is wanted. Where more of them than that are left when as many as there are attributes do
+not count, because the weights were fitted to them, they alone judge."""
+
+_SHARES = np.array([1.0, 0.25, 1.0])
+"""Weights of the factor model's regressor, the regression and the moments before any target is predicted: where the
+covariance of the factor model is off, the regression is farther off than the other two."""
+
+
+class Average(NamedTuple):
+    """The average regressor of a stream, as moments that have it for their solution.
+
+    Attributes
+    ----------
+    first : ndarray of float, shape (d + 1,)
+    second : ndarray of float, shape (d + 1, d + 1)
+        As in `Moments`. With the target they are what the regressor implies, as if it were right.
+    inflation : ndarray of float, shape (d,)
+        The factors to use with these moments: 1 for complete examples, whose regressor depends on no unit.
+    complete : bool
+        Whether all examples are complete.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    inflation: np.ndarray
+    complete: bool
+
+
+def averaged(
+    standardised: StandardisedEntries,
+    moments: Moments,
+    origin: np.ndarray,
+    f: int,
+    solved: np.ndarray,
+    inflation: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    intercept: bool,
+) -> Average:
+    """Return a stream's moments, with those of the target that the average regressor has.
+
+    Averaged are the regressor of the factor model, that of `TargetRegression`, and a given one.
+
+    Parameters
+    ----------
+    standardised : StandardisedEntries
+        Everything revealed.
+    moments : Moments
+        Posterior means under the factor model.
+    origin : ndarray of float, shape (F, d + 1)
+        See `StandardisedEntries.origin`.
+    f : int
+        The stream.
+    solved : ndarray of float, shape (d,)
+        The given regressor, of values as revealed.
+    inflation : ndarray of float, shape (d,)
+        Factors of the attributes' variances, see `budgetreg.revealed.columns.Rescaled`. Attributes with an infinite one
+        are left out.
+    rng : numpy.random.Generator
+    intercept : bool
+        Whether predictions go through the target's mean.
+
+    Returns
+    -------
+    Average
+        A stream whose target or attributes have too few values keeps its moments.
+    """
+    first, second = moments.first[f], moments.second[f]
+    live = np.flatnonzero(standardised.live[f, :-1] & np.isfinite(inflation))
+    if not standardised.live[f, -1] or not live.size:
+        return Average(first, second, inflation, False)
+    covariance = second - np.outer(first, first)
+    M, mean = covariance[np.ix_(live, live)], first - origin[f]
+    blocks = [(block.attributes[f], block.values[f]) for block in standardised.blocks]
+    complete = all(np.isin(attributes[:, :-1], live).sum(axis=1).min() == live.size for attributes, _ in blocks)
+    regression = (CompleteRegression if complete else TargetRegression)(blocks, live, M, first, origin[f])
+    if not regression.variance:
+        return Average(first, second, inflation, False)
+    by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
+    members = np.stack([by_factors, regression.solve(rng), standardised.in_columns(f, solved)[live]])
+    temper, judges = min(_TEMPER, _LARGEST_SHARE * regression.examples), np.full(regression.examples, True)
+    if (beyond := int(regression.whole.sum()) - len(live)) > temper:
+        temper, judges = beyond, regression.whole
+    scores = np.log(_SHARES) + temper * np.array([regression.log_density(w, judges) for w in members])
+    w = np.exp(scores - logsumexp(scores)) @ members
+    first, level, shared = first.copy(), float(mean[live] @ w), M @ w
+    if intercept:  # predictions go through the target's mean where attributes are at their origin
+        shared += mean[live] * level
+    else:
+        first[-1] = origin[f, -1] + level
+    covariance[-1] = covariance[:, -1] = 0.0
+    covariance[live, -1] = covariance[-1, live] = shared
+    explained = float(shared @ np.linalg.solve(M, shared))
+    covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
+    if regression.complete:
+        inflation = np.where(np.isfinite(inflation), 1.0, inflation)
+    return Average(first, covariance + np.outer(first, first), inflation, regression.complete)
+
+
+def average_regressors(
+    standardised: StandardisedEntries,
+    moments: Moments,
+    solved: np.ndarray,
+    inflation: np.ndarray,
+    rngs: Sequence[np.random.Generator],
+    *,
+    centred: bool,
+    intercept: bool,
+) -> Outputs:
+    """Return the average regressors of all streams.
+
+    Parameters
+    ----------
+    standardised, moments, rngs, intercept
+        As for `averaged`, which has one stream's generator.
+    solved, inflation : ndarray of float, shape (F, d)
+        As for `averaged`, by stream.
+    centred : bool
+        Whether predictions go through the attributes' means.
+
+    Returns
+    -------
+    ndarray of float, shape (F, d, 1); or WithIntercept if attributes or target are centred
+    """
+    centring = {"centred": centred, "intercept": intercept}
+    origin = standardised.origin(moments, **centring)
+    streams = [
+        averaged(standardised, moments, origin, f, solved[f], inflation[f], rng, intercept=intercept)
+        for f, rng in enumerate(rngs)
+    ]
+    first, second, factors, complete = map(np.stack, zip(*streams, strict=True))
+    outputs = standardised.regressors(Moments(first, second), **centring, inflation=factors)
+    if not isinstance(outputs, WithIntercept):
+        return outputs
+    # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
+    # model are stated, with more noise.
+    joint = Moments(
+        np.where(complete[:, None], first, moments.first), np.where(complete[:, None, None], second, moments.second)
+    )
+    return outputs._replace(moments=partial(standardised.joint, joint))

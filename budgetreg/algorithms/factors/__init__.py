@@ -1,32 +1,98 @@
 """AEML and AEFA: a factor model of what was revealed; ours.
 
-Sources are named in the modules: the posterior in `posterior`.
+AEML takes the `posterior` mean by Gibbs sampling, AEFA the model of largest `likelihood` by expectation and
+maximisation, at once or as a stream. The modules name their sources.
 """
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
     Missing,
+    PairwiseLearner,
     Rngs,
+    RunContext,
     Settings,
     SideInformation,
     SubspaceLearner,
     Trajectory,
     first_phase,
+    prices_option,
 )
-from budgetreg.algorithms.planned import PlannedDrawsLearner
 from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
-from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import AttributeDraws, Entries, reveal
-from budgetreg.revealed.standardised import StandardisedEntries
-from budgetreg.revealed.units import Rescaled
+from budgetreg.errors import ConfigError
+from budgetreg.revealed.collection import AttributeDraws, Collected, Entries, collect, collect_everything, reveal
+from budgetreg.revealed.columns import Rescaled, StandardisedEntries
+from budgetreg.revealed.purchases import purchases
 from budgetreg.streams import BLOCK
+
+if TYPE_CHECKING:
+    from budgetreg.metering.accessor import Accessor
+
+
+@dataclass(frozen=True)
+class PlannedDrawsLearner(PairwiseLearner):
+    """Base class of learners that store what they see, and plan their draws by it and by prices.
+
+    Attributes
+    ----------
+    prices : {'aware', 'ignored'}
+        The files of learners say 'aware'. Runs that were recorded without the option ignored prices.
+    draws : {'planned', 'everything'}
+        'planned' draws k attributes of each example, by what is known of them; 'everything' draws nothing and plans
+        nothing, because k = d pays for all values that are present.
+    """
+
+    prices: str = prices_option(default="ignored", tried=())
+    options_without_draws: ClassVar[Mapping[str, str]] = {"draws": "everything"}
+
+    draws: str = option("how attributes are drawn", one_of("planned", "everything"), default="planned", tried=())
+
+    def collected(
+        self, accessor: Accessor, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Iterator[Collected]:
+        """Return what is revealed by each checkpoint and plan."""
+        if self.draws == "everything":
+            return collect_everything(accessor, checkpoints)
+        if given.purse is not None:
+            return purchases(accessor, checkpoints, rngs, given.purse, given.prices is not None)
+        return collect(accessor, checkpoints, rngs, given.k, given.prices)
+
+    @property
+    def cost_aware(self) -> Sequence[str]:
+        """All draws, if they are to be price-aware."""
+        return ("k",) if self.prices == "aware" and self.draws == "planned" else ()
+
+    def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
+        """Return no notes.
+
+        Raises
+        ------
+        ConfigError
+            If everything is to be seen, and the budget is too small for it.
+        """
+        if self.draws == "everything" and run.k < run.d:
+            raise ConfigError(f"algo.draws=everything: needs k={run.d}, all attributes, not k={run.k}; or use planned")
+        return ()
+
+    @property
+    def chooses_k(self) -> bool:
+        """Whether it draws at all."""
+        return self.draws == "planned"
+
+    @property
+    def draws_in_words(self) -> str:
+        """Return for captions which attributes of an example are seen."""
+        everything = self.draws == "everything"
+        return "all values that exist" if everything else "k attributes per example, drawn by what is known of them"
+
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
 _LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"
@@ -73,7 +139,7 @@ class FactorRegression(PlannedDrawsLearner):
 
         The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has
         doubled, new inclusion probabilities are computed from the posterior, see
-        `budgetreg.revealed.importance_weights.regression_weights`. There is one setting and nothing to tune; see
+        `budgetreg.revealed.designs.regression_weights`. There is one setting and nothing to tune; see
         `Learner.fit`.
         """
         # imported here because SciPy loads slowly
@@ -145,7 +211,7 @@ class StreamingFactorAnalysis(SubspaceLearner):
         one setting and nothing to tune.
         """
         # imported here because SciPy loads slowly
-        from budgetreg.algorithms.factors.stepwise import EM_BLOCK, StreamModel
+        from budgetreg.algorithms.factors.likelihood import EM_BLOCK, StreamModel
 
         d = accessor.d
         q = min(self.n_factors or 2 * self.n_components, d)
@@ -227,8 +293,7 @@ class FactorAnalysis(StreamingFactorAnalysis):
         There is one setting and nothing to tune.
         """
         # imported here because SciPy loads slowly
-        from budgetreg.algorithms.factors.likelihood import RevealedEntries
-        from budgetreg.algorithms.factors.moment_estimate import estimate
+        from budgetreg.algorithms.factors.likelihood import RevealedEntries, estimate
         from budgetreg.eigenspaces import leading
 
         d, last, k, n = accessor.d, checkpoints[-1], given.k, self.n_components

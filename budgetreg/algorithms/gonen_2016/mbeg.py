@@ -278,7 +278,6 @@ def _scatter(s: np.ndarray, q: np.ndarray, terms: np.ndarray, w: np.ndarray) -> 
 # All operations on a weight matrix act on its eigenvalues alone: the projection onto the hull in the relative entropy
 # of matrices, ``tr(W log W - W log U - W + U)``, and the decomposition into projections of rank n.
 
-
 LEFT_OVER = 1e-14
 """Sum of remaining eigenvalues at which a decomposition is complete; it is 0 in the listing, but for rounding."""
 

@@ -92,7 +92,6 @@ def popca_bound(n: int, d: int, r: int, m: int, *, passive: bool = True) -> floa
 # bias the estimate. Therefore the weights of each half of the first phase use the pi that the other half gives, and the
 # pooled estimate is unbiased.
 
-
 _DESIGNS = {
     "active": "k attributes per example",
     "passive": "each attribute with probability k/d, k per example on average",

@@ -123,7 +123,6 @@ def svr_step(B: float, d: int, m: int, k_x: int) -> float:
 # The same for F x G replicas at once: all of them draw and step together at each example, as arrays (F, G, d), each in
 # the order of the listing.
 
-
 INNER_PRODUCT_DRAWS = 3
 """Upper bound on the mean number of attributes for the two calls of GenEst per example, see `expected_draws`.
 

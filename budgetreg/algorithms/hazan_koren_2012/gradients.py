@@ -23,6 +23,7 @@ from budgetreg.algorithms.cesa_bianchi_2010 import Pegasos, pegasos_regularisati
 from budgetreg.algorithms.engine import (
     DATA_POINT_SAMPLERS,
     PRICE_AWARE,
+    ControlVariate,
     DataPointSampler,
     Proportional,
     Round,
@@ -232,7 +233,6 @@ def eg_step_for(B: float, spread: float, d: int, m: int) -> float:
 # The same algorithms for F x G replicas at once: a step changes few coordinates of u in w = c u, and the projection or
 # the normalisation of all others is one change of c, so that every w_t is that of the listing, up to rounding.
 
-
 RESCALE_BELOW = 1e-60
 """Smallest factor before u is rescaled, so that ``u^2`` cannot overflow."""
 
@@ -398,7 +398,6 @@ STATES: Mapping[str, Callable[..., OGD | EG | Pegasos]] = {"ogd": OGD, "eg": EG,
 
 # The learners.
 
-
 COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
 """By update, the learner with exact gradients."""
 
@@ -540,7 +539,7 @@ class GradientLearner(GuidedLearner):
         Which iterates are averaged.
     control_variate : {'none', 'mean', 'label'}
         Whether the draws for the inner product estimate the deviation from the attributes' means, or from their means
-        given the target, see `budgetreg.algorithms.control_variates`; 'none' for 'pegasos'.
+        given the target, see `budgetreg.algorithms.engine`; 'none' for 'pegasos'.
     """
 
     data_point: str = option("the draw of attributes for the data point", one_of("uniform", "subset", "moment"))
@@ -581,8 +580,6 @@ class GradientLearner(GuidedLearner):
         state = STATES[self.update](F, d, given.split.k_ip, settings, **options)
         control = None
         if self.control_variate != "none":
-            from budgetreg.algorithms.control_variates import ControlVariate  # here, as they are asked for rarely
-
             assert isinstance(state, ScaledRegressors)
             control = ControlVariate(state, F, d, slope=self.control_variate == "label")
         yield from run(accessor, state, checkpoints, rngs, samplers, given.split, average=self.average, control=control)

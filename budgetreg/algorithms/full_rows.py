@@ -8,9 +8,11 @@ products of shared examples are computed once. So the streams that run together 
 configuration must determine these streams.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -43,9 +45,10 @@ from budgetreg.algorithms.learner import (
 )
 from budgetreg.algorithms.vectors import Averager, inner_products
 from budgetreg.config.options import one_of, option
-from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.units import units
-from budgetreg.tasks import Outputs, WithIntercept
+
+if TYPE_CHECKING:
+    from budgetreg.metering.accessor import Accessor
+    from budgetreg.tasks import Outputs
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,8 @@ class OfflineLearner(Learner):
         is ``B``, and nothing is drawn. Where attributes are scaled, the ball is that of regressors of attributes in
         units of their standard deviations in the examples up to the checkpoint.
         """
+        from budgetreg.tasks import WithIntercept  # here, as an algorithm alone needs no judge
+
         solve = {"ridge": solve_ridge, "lasso": solve_lasso}[self.update]
         streams = [LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
         start = 0
@@ -256,7 +261,7 @@ class LeastSquares:
         means = self.sums / self.n
         return means[:-1] if centred else np.zeros(len(self.b)), float(means[-1]) if intercept else 0.0
 
-    def centred(self, centred: bool, intercept: bool) -> "LeastSquares":
+    def centred(self, centred: bool, intercept: bool) -> LeastSquares:
         """Return the same examples with attributes and targets less their origin."""
         if not (centred or intercept):
             return self
@@ -272,17 +277,19 @@ class LeastSquares:
         return examples
 
     def scale(self, centred: bool) -> np.ndarray:
-        """Return the inverse standard deviations of the attributes (d,), see `budgetreg.revealed.units.units`.
+        """Return the inverse standard deviations of the attributes (d,), see `budgetreg.revealed.columns.units`.
 
         Attributes that are constant have 0 if they are centred, because then nothing but rounding errors is left.
         """
+        from budgetreg.revealed.columns import units
+
         squares = self.squares()
         unit, varies = units(self.n, squares, squares - np.square(self.sums[:-1]) / self.n)
         return np.where(varies, 1 / unit, 0.0) if centred else 1 / unit
 
     def solved(
         self,
-        solve: Callable[["LeastSquares", np.ndarray], np.ndarray],
+        solve: Callable[[LeastSquares, np.ndarray], np.ndarray],
         radii: np.ndarray,
         guess: np.ndarray | None,
         scale: np.ndarray,
@@ -310,8 +317,7 @@ class LeastSquares:
 
 def solve_lasso(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
     """Return the minimisers (d, G) over 1-balls."""
-    from budgetreg.algorithms.lasso import lasso
-    from budgetreg.algorithms.lasso_path import lasso_path
+    from budgetreg.algorithms.least_squares import lasso, lasso_path
 
     if examples.X is None:
         return lasso(examples.gram, examples.b, radii, examples.guess)
@@ -321,7 +327,7 @@ def solve_lasso(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
 
 def solve_ridge(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
     """Return the minimisers (d, G) over 2-balls."""
-    from budgetreg.algorithms.full_rows.shrinkage import (  # imported here because SciPy loads slowly
+    from budgetreg.algorithms.least_squares import (  # imported here because SciPy loads slowly
         ridge,
         ridge_of_rows,
     )

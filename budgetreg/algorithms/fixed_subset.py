@@ -4,15 +4,16 @@ Forward selection chooses the attributes from the full rows of the pilot, with t
 attributes, of all examples and of the pilot's rows. Nothing else is chosen, and nothing is seen that is not paid for.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.comparison import imputation
-from budgetreg.algorithms.comparison.forward_selection import forward_selection
+from budgetreg.algorithms.imputation import covariance, deviations, regressor, tables
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
     Learner,
@@ -24,12 +25,13 @@ from budgetreg.algorithms.learner import (
     first_phase,
 )
 from budgetreg.data.groups import Groups
-from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, revealed
-from budgetreg.revealed.partial_rows import covariance, deviations
-from budgetreg.revealed.units import Rescaled
+from budgetreg.revealed.columns import Rescaled
 from budgetreg.streams import BLOCK
 from budgetreg.tasks import Outputs, WithIntercept
+
+if TYPE_CHECKING:
+    from budgetreg.metering.accessor import Accessor
 
 SHARE = 0.1
 """Share of the examples that replace a pilot, if there is none."""
@@ -103,7 +105,7 @@ class FixedSubset(Learner):
         groups = accessor.groups or Groups(tuple(range(accessor.d)))
         blocks = entries.blocks()
         left_out = Rescaled(blocks, accessor.d, given.scaled, accessor.stored_units()).left_out
-        streams = zip(imputation.tables(blocks, accessor.d), left_out, orders, strict=True)
+        streams = zip(tables(blocks, accessor.d), left_out, orders, strict=True)
         chosen = [
             _selected(np.where(without, np.nan, X), y, order, free, groups, given) for (X, y), without, order in streams
         ]
@@ -145,10 +147,65 @@ def _outputs(entries: Entries, chosen: np.ndarray, accessor: Accessor, given: Si
     """Return ridge on the chosen attributes (F, n) of all examples; means stand for values that were not seen."""
     W, b = np.zeros((len(chosen), accessor.d, 1)), np.zeros((len(chosen), 1))
     rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
-    for f, (X, y) in enumerate(imputation.tables(rescaled.blocks, accessor.d)):
+    for f, (X, y) in enumerate(tables(rescaled.blocks, accessor.d)):
         options = {"centred": given.centred, "intercept": given.intercept, "excess": rescaled.excess[f]}
         options["limited"] = bool(rescaled.left_out[f].any())
         some = chosen[f][chosen[f] < accessor.d]
         X = np.where(rescaled.left_out[f], np.nan, X)[:, some]
-        W[f, some, 0], b[f] = imputation.regressor(X, y, impute="mean", rescale=True, **options)
+        W[f, some, 0], b[f] = regressor(X, y, impute="mean", rescale=True, **options)
     return rescaled.as_revealed(WithIntercept(W, b) if given.centred or given.intercept else W)
+
+
+def forward_selection(
+    M: np.ndarray,
+    c: np.ndarray,
+    strength: float,
+    k: int,
+    candidates: Sequence[Sequence[int]],
+    taken: Sequence[int] = (),
+) -> list[int]:
+    """Return k groups of attributes, each of which lowers the loss of ridge the most beside those before.
+
+    The loss of a set of attributes is the least ``w'(M + strength diag M) w - 2 w'c`` over regressors w on them. So the
+    units of attributes do not matter. A group g lowers it by ``r_g' A_gg^-1 r_g``, where ``A = M + strength diag M``
+    and ``r = c``, from which the attributes before have been eliminated.
+
+    Parameters
+    ----------
+    M : ndarray of float, shape (d, d)
+        Second moments, positive semidefinite.
+    c : ndarray of float, shape (d,)
+        Products with the target.
+    strength : float
+        Above 0.
+    k : int
+        How many to choose, at most the number of candidates.
+    candidates : sequence of sequence of int
+        Disjoint groups of attributes to choose from, most of one; of equally good ones, the first is chosen.
+    taken : sequence of int, optional
+        Attributes that are in all sets.
+
+    Returns
+    -------
+    list of int
+        The attributes of these groups in the order in which they were chosen, without those taken.
+    """
+    size = np.diag(M)
+    unit = np.where(size > 0, 1 / np.sqrt(np.where(size > 0, size, 1.0)), 0.0)
+    A, r = M * np.outer(unit, unit) + strength * np.eye(len(c)), c * unit
+    left, chosen = list(candidates), list[int]()
+    for step in range(1 + k):
+        group = taken
+        if step:
+            first = [group[0] for group in left]
+            gains = np.square(r[first]) / A[first, first]
+            for at, group in enumerate(left):
+                if len(group) > 1:
+                    gains[at] = r[group] @ np.linalg.solve(A[np.ix_(group, group)], r[group])
+            group = left.pop(int(gains.argmax()))
+            chosen += group
+        for j in group:
+            column = A[:, j] / A[j, j]
+            r = r - column * r[j]
+            A = A - np.outer(column, A[j])
+    return chosen

@@ -1,21 +1,27 @@
-"""Impute, then ridge: unseen values are imputed and then treated as seen, as is commonly done.
+"""Impute, then learn: unseen values are imputed and then treated as seen, as is commonly done.
 
-The imputers are scikit-learn's. Cross-validation on the same rows chooses the strength of ridge, see
-`budgetreg.algorithms.comparison.cross_validated_ridge`.
-
-A regressor that is fitted to rows with imputed means is too large for complete rows; `full_row_scale` corrects
-its size.
+Ridge is fitted to rows that scikit-learn's imputers complete, at a strength that cross-validation on the same rows
+chooses (`RidgeRows`). A regressor that is fitted to rows with imputed means is too large for complete rows;
+`full_row_scale` corrects its size. SGD on imputed examples takes running means instead.
 """
+
+from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.comparison.cross_validated_ridge import RidgeRows
 from budgetreg.algorithms.learner import (
+    ONE_PASS,
+    RADIUS,
+    STEP_SIZE,
     UNBOUNDED,
+    UPDATES,
+    Batching,
+    Learner,
     Missing,
     PairwiseLearner,
     Rngs,
@@ -23,14 +29,18 @@ from budgetreg.algorithms.learner import (
     Settings,
     SideInformation,
     Trajectory,
+    average_option,
 )
+from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
-from budgetreg.metering.accessor import Accessor
-from budgetreg.revealed.collection import Block, collect
-from budgetreg.revealed.partial_rows import covariance, deviations
-from budgetreg.revealed.units import Rescaled
+from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
+from budgetreg.revealed.columns import Rescaled
+from budgetreg.streams import blocks, generator
 from budgetreg.tasks import WithIntercept
+
+if TYPE_CHECKING:
+    from budgetreg.metering.accessor import Accessor
 
 _WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
 
@@ -161,7 +171,7 @@ def regressor(
     centred, intercept : bool
         As for `fit`.
     excess : float
-        How much larger new values are, see `budgetreg.revealed.units.Rescaled`. From `_LARGE` on, the regressor is
+        How much larger new values are, see `budgetreg.revealed.columns.Rescaled`. From `_LARGE` on, the regressor is
         shrunk by the share of the variance that they would add, as those of AEML and AEMR are by any.
     limited : bool
         Whether the regressor is shortened where it explains more than the variance of the target, because attributes
@@ -286,3 +296,208 @@ def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.nda
             rows.append(table)
         table = np.concatenate(rows)
         yield table[:, :d], table[:, d]
+
+
+# Ridge on rows that were paid for, its strength by repeated cross-validation on the same rows. Leave-one-out errors are
+# unstable where there are about as many rows as columns: each fit sees nearly all rows, so that all errors share their
+# mistakes, and a strength near 0 passes by chance. So a fifth of the rows is held out at a time. The random folds are
+# repeated for few rows, and the regressors of the strengths that repetitions choose are averaged.
+#
+# No choice uses rows beyond these. `ridge` and `lasso` choose better because tuning has them judged by the held-out
+# folds of all training examples, in full, which no budget pays for.
+
+_STRENGTHS = np.geomspace(1e4, 1e-4, 17)
+"""Strengths tried, in units of the mean squared length of the columns; of equally good ones the first counts."""
+
+_CHOICE_FOLDS = 5
+
+_HELD_OUT, _MOST_REPETITIONS = 500, 10
+"""Folds are repeated until as many rows as the first were held out in all, and at most as often as the second."""
+
+
+class RidgeRows:
+    """Rows of a ridge regression, which is solved for several strengths at once, with and without a part of the rows.
+
+    Parameters
+    ----------
+    Z : ndarray of float, shape (n, p)
+        Rows.
+    y : ndarray of float, shape (n,)
+        Targets.
+    free : bool
+        Whether an intercept is fitted that is not shrunk: the rows that are used, and their targets, are centred.
+    """
+
+    def __init__(self, Z: np.ndarray, y: np.ndarray, free: bool) -> None:
+        self._Z, self._y, self._free = Z, y, free
+        wide = Z.shape[1] > len(Z)
+        self._products = None if wide else (Z.T @ Z, y @ Z)
+
+    def solved(self, strengths: np.ndarray, without: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the minimisers of ``|y - Z w|^2 + strength |w|^2``.
+
+        Parameters
+        ----------
+        strengths : ndarray of float, shape (S,)
+            All above 0.
+        without : ndarray of bool, shape (n,), optional
+            The rows that are left out.
+
+        Returns
+        -------
+        regressors : ndarray of float, shape (p, S)
+        intercepts : ndarray of float, shape (S,)
+            0 without a free intercept.
+        """
+        Z, y = (self._Z, self._y) if without is None else (self._Z[~without], self._y[~without])
+        free = self._free and len(y) > 0
+        mean, r = (Z.mean(axis=0), y.mean()) if free else (np.zeros(Z.shape[1]), 0.0)
+        if self._products is None:
+            Z = Z - mean
+            W = Z.T @ _solutions(Z @ Z.T, y - r, strengths)  # w = Z'a with (ZZ' + strength) a = y
+        else:
+            gram, b = self._products
+            if without is not None:
+                left_out = self._Z[without]
+                gram, b = gram - left_out.T @ left_out, b - self._y[without] @ left_out
+            W = _solutions(gram - len(y) * np.outer(mean, mean), b - len(y) * r * mean, strengths)
+        return W, r - mean @ W
+
+    def chosen(self) -> np.ndarray:
+        """Return the strength with the least held-out error in each repetition of the folds, shape (repetitions,)."""
+        n = len(self._y)
+        tried = strengths(self._Z)
+        choices = []
+        for parts in folds(n):
+            errors = np.zeros(len(tried))
+            for part in parts:
+                # For fewer rows, the same strength per row.
+                W, b = self.solved(tried * (1 - part.mean()), part)
+                errors += np.square(self._y[part, None] - b - self._Z[part] @ W).sum(axis=0)
+            choices.append(tried[errors.argmin()])
+        return np.array(choices)
+
+
+def strengths(Z: np.ndarray) -> np.ndarray:
+    """Return the strengths of ridge that are tried on rows (n, p), not all of which are 0; descending."""
+    return _STRENGTHS * np.square(Z).sum(axis=0).mean()
+
+
+def folds(n: int) -> Iterator[list[np.ndarray]]:
+    """Yield the folds of n rows, at least 2, for each repetition: masks (n,) of the rows that are held out.
+
+    They depend on n alone.
+    """
+    rng, parts = generator("folds of ridge"), min(_CHOICE_FOLDS, n)
+    for _ in range(min(_MOST_REPETITIONS, -(-_HELD_OUT // n))):
+        part = rng.permutation(n) % parts
+        yield [part == each for each in range(parts)]
+
+
+def _solutions(matrix: np.ndarray, right: np.ndarray, strengths: np.ndarray) -> np.ndarray:
+    """Return the solutions (p, S) of ``(matrix + strength) w = right``, for a positive semidefinite matrix (p, p)."""
+    values, basis = np.linalg.eigh(matrix)
+    values = np.maximum(values, 0.0)  # negative ones are rounding errors
+    return np.asarray(basis @ ((right @ basis)[:, None] / (values[:, None] + strengths)))
+
+
+# Second moments of complete rows, estimated from rows of which only some values were seen.
+
+
+def deviations(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of what was seen of each column, (p,), and the values (n, p) less it; 0 for unseen values.
+
+    Parameters
+    ----------
+    X : ndarray of float, shape (n, p)
+        NaN for unseen values; at least one value in each column.
+    """
+    means = np.nanmean(X, axis=0)
+    return means, np.where(np.isnan(X), 0.0, X - means)
+
+
+def covariance(Z: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return an estimate of the covariance of the columns, positive semidefinite.
+
+    A product is in the sum over the rows only where both values were seen. So the mean product of columns i and j is
+    divided by the share of rows in which they were. Few rows may show a given pair, or none. So the share of each pair
+    is taken to be ``c p_i p_j``, where p_i is the share of rows that show i, and c is such that all pairs together were
+    seen as often as they were. Negative eigenvalues, which come from chance, become 0.
+
+    Parameters
+    ----------
+    Z : ndarray of float, shape (n, p)
+        What `deviations` returns: 0 for unseen values.
+    seen : ndarray of bool, shape (n, p)
+        Which values were seen, at least one in each column.
+
+    Returns
+    -------
+    ndarray of float, shape (p, p)
+    """
+    products = Z.T @ Z / len(Z)
+    if seen.all():
+        return products
+    shares, per_row = seen.mean(axis=0), seen.sum(axis=1)
+    pairs, expected = (per_row * (per_row - 1)).mean(), shares.sum() ** 2 - np.square(shares).sum()
+    together = np.outer(shares, shares) * (pairs / expected if pairs else 1.0)
+    np.fill_diagonal(together, shares)
+    values, vectors = np.linalg.eigh(products / together)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+
+
+# SGD on imputed examples, in which running means stand for the attributes that are not seen. The gradient
+# ``(<w, x> - y) x`` is computed for the imputed example as if all of it had been seen, hence biased.
+
+_GRADIENT_GUESSED = "imputed values are guesses, so the gradient is biased"
+
+
+@dataclass(frozen=True)
+class ImputedGradientLearner(Learner):
+    """Projected SGD on uniform subsets of k attributes, the others imputed by the means of what was revealed."""
+
+    average: str = average_option()
+
+    core = "sgd_impute"
+    continues = True
+    parameters = (RADIUS, replace(STEP_SIZE, absolute=True))
+    tuned = ("B", "eta")
+    batching = Batching.IN_STEP
+    missing = Missing.LEFT_OUT
+    uses_free = True
+    draws_groups = True
+    words = ("k attributes per example, the others imputed by their running means", UPDATES["ogd"])
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "unbiased": _GRADIENT_GUESSED,
+        "second moments": _GRADIENT_GUESSED,
+        "minimiser": ONE_PASS,
+        "small k": "the means need one attribute of an example, so any k is enough",
+    }
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Run all settings along all streams; missing values are imputed like values that are not seen."""
+        F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
+        averager = Averager(checkpoints, self.average)
+        sums, counts = np.zeros((F, d + 1)), np.zeros((F, d + 1))  # column d collects the values that are missing
+        w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
+        stream = np.arange(F)[:, None]
+        draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
+        for start, stop in blocks(0, checkpoints[-1]):
+            attributes, values = reveal(accessor, draws, start, stop, missing=d)
+            y = accessor.targets()
+            for t in range(stop - start):
+                total += w
+                mark = start + t + 1
+                output = averager.observe(mark, total.copy, w.copy) if mark in averager.marks else None
+                if output:
+                    yield mark, np.ascontiguousarray(output[1].swapaxes(1, 2))
+                seen = stream, attributes[:, t]
+                x = sums / np.maximum(counts, 1)
+                x[seen] = values[:, t]
+                x = x[:, :d].copy()
+                residual = inner_products(w, x[:, None]) - y[:, t, None]
+                w = project_l2(w - (settings["eta"] * residual)[:, :, None] * x[:, None], settings["B"])
+                sums[seen] += values[:, t]
+                counts[seen] += 1

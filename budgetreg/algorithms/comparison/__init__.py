@@ -1,1 +1,0 @@
-"""What one does without these papers: the same attributes of each example, and imputation."""

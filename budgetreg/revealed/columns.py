@@ -1,0 +1,729 @@
+"""Revealed values in columns of about the same scale, and what the values seen of a column cannot show.
+
+`Rescaled` divides attributes by the standard deviations of what a stream has revealed of them, and leaves out those
+whose next value may have any size. `StandardisedEntries` centres and scales all columns for a factor model. Both count
+with larger values to come where tails are heavy (`excess`), and with columns whose values were all equal so far
+(`equal_values`).
+
+References
+----------
+B. M. Hill. A simple general approach to inference about the tail of a distribution. Annals of Statistics 3, 1975.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from budgetreg.metering.centring import JointMoments, sums
+from budgetreg.revealed.collection import Block
+from budgetreg.tasks import Outputs, WithIntercept
+
+_LEAST_SCALED = 3
+"""Values of an attribute up to which the mean square of a new one, in units of their deviation, is infinite."""
+
+_CONSTANT = 1e-12
+"""Ratio of variance to mean square up to which an attribute is constant but for rounding."""
+
+_NEGLIGIBLE, _AROUND_ZERO = 1e-9, 1e-5
+"""Standard deviations, in units of the data or of the largest value in the table, below which an attribute may be what
+rounding leaves: of any, and of one whose mean is less than half of it, or within two standard errors of 0. What
+rounding leaves lies around 0; attributes in a small unit, such as mol/l, seldom do."""
+
+_ALONE = 0.1
+"""In the same units, the least distance of a single value from all others, if these are equal: the next may be as large
+as values of other attributes."""
+
+
+def negligible(spreads: np.ndarray, levels: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
+    """Return which attributes vary so little that their next value may be as large as those of others.
+
+    In units of such an attribute that value would be huge. A factor does not matter to the values of one attribute
+    alone, so the units of the data and the other attributes decide.
+
+    Parameters
+    ----------
+    spreads, levels : ndarray of float, shape (..., d)
+        Standard deviations, and absolute values of the means, in units of the data.
+    counts : ndarray of float, shape (..., d), or int
+        Numbers of values; few do not show whether they lie around 0.
+    """
+    largest = np.maximum(spreads, levels).max(axis=-1, keepdims=True)
+    around_zero = levels < spreads * np.maximum(0.5, 2 / np.sqrt(np.maximum(counts, 1)))
+    share = np.where(around_zero, _AROUND_ZERO, _NEGLIGIBLE)
+    least = np.maximum(share * np.minimum(largest, 1.0), np.sqrt(_CONSTANT) * levels)
+    return np.asarray(spreads < least)
+
+
+def units(counts: np.ndarray | float, squares: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what attributes are divided by, and which of them vary.
+
+    The unit of an attribute is its standard deviation; its absolute value if it is constant; 1 if it is 0. So a factor
+    by which an attribute is multiplied changes no value in units.
+
+    Parameters
+    ----------
+    counts : ndarray of float or float
+        Numbers of values.
+    squares, deviations : ndarray of float
+        Sums of their squares, and of their squared deviations from their means.
+
+    Returns
+    -------
+    units : ndarray of float
+        All above 0.
+    varies : ndarray of bool
+    """
+    varies = deviations > _CONSTANT * squares
+    size = np.sqrt(squares / np.maximum(counts, 1))
+    spread = np.sqrt(np.where(varies, deviations, 0.0) / np.maximum(counts - 1, 1))
+    return np.where(varies, spread, np.where(size > 0, size, 1.0)), varies
+
+
+def inflation(counts: np.ndarray) -> np.ndarray:
+    """Return how much larger the square of a new value is because its unit is estimated.
+
+    With n normal values and an unknown scale, the deviation of new values is s times a random factor. The mean square
+    of this factor over its squared mean is about ``1 + 1 / (2 (n - 3))``. Its mean cancels where a regressor is solved
+    for, because products with all other columns have it, too.
+
+    Parameters
+    ----------
+    counts : ndarray of float
+        Numbers of values.
+
+    Returns
+    -------
+    ndarray of float
+        Above 1; infinite for up to three values, whose factor has no finite mean square.
+    """
+    n = np.maximum(counts, _LEAST_SCALED + 1)
+    return np.where(counts > _LEAST_SCALED, 1 + 0.5 / (n - 3), np.inf)
+
+
+class Rescaled:
+    """Revealed values in units of their attributes.
+
+    The values that were seen of an attribute may not show how large others will be: see `negligible` and
+    `budgetreg.revealed.columns`. In units of their standard deviation, the next value could have any size,
+    and so could a prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value
+    to come moves what is expected of others.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed; the values of columns from d on stay as they are.
+    d : int
+        Number of attributes.
+    scaled : bool
+        If not, all values stay as they are.
+    stored : tuple of ndarray of float, shape (F, d), optional
+        What values of the data were multiplied by, and what was then subtracted; by default 1 and 0.
+
+    Attributes
+    ----------
+    blocks : sequence of Block
+        The values in these units.
+    left_out : ndarray of bool, shape (F, d)
+        Attributes that are left out.
+    inflation : ndarray of float, shape (F, d)
+        See `inflation`; infinite for attributes that are left out, and in streams whose attributes seem to have no
+        variance, see `infinite_variance`; 1 for attributes that do not vary, and if values are not scaled.
+    excess : ndarray of float, shape (F,)
+        How much larger new values are, see `budgetreg.revealed.columns`; 0 if values are not scaled, because the scale
+        of such data is known beforehand and bounds them.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        d: int,
+        scaled: bool,
+        stored: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        F = len(blocks[0].values)
+        self.blocks, self._units, self.excess, self.inflation = blocks, None, np.zeros(F), np.ones((F, d))
+        self.left_out = np.zeros((F, d), dtype=bool)
+        if not scaled:
+            return
+        stream = np.arange(F)[:, None, None]
+
+        def total(values: Sequence[np.ndarray]) -> np.ndarray:
+            parts = [sums(block.attributes, x, d + 2)[:, :d] for block, x in zip(blocks, values, strict=True)]
+            return np.asarray(np.sum(parts, axis=0))
+
+        def of_columns(statistic: np.ndarray, others: float) -> list[np.ndarray]:
+            filled = np.append(statistic, np.full((len(statistic), 2), others), axis=1)  # targets, and missing values
+            return [filled[stream, block.attributes] for block in blocks]
+
+        counts = total([np.ones(block.values.shape) for block in blocks])
+        means = total([block.values for block in blocks]) / np.maximum(counts, 1)
+        squares = total([np.square(block.values) for block in blocks])
+        deviations = total(
+            [np.square(block.values - m) for block, m in zip(blocks, of_columns(means, 0.0), strict=True)]
+        )
+        self._units, varies = units(counts, squares, deviations)
+        scale, shift = stored or (np.ones((F, d)), np.zeros((F, d)))
+        spreads, levels = np.sqrt(deviations / np.maximum(counts - 1, 1)) / scale, np.abs(means + shift) / scale
+        largest = np.maximum(spreads, levels).max(axis=1, keepdims=True)
+        # Two values may be near each other by chance, and a column of them has hardly any weight.
+        small, wild, heavy = (
+            varies & (counts > 2) & negligible(spreads, levels, counts),
+            np.zeros((F, d), dtype=bool),
+            np.zeros((F, 1), bool),
+        )
+        for f in range(F):
+            attributes, values = _joined(blocks, f)
+            heavy[f] = infinite_variance(_without(attributes, small[f], d), values, d)
+            if not heavy[f]:
+                columns = [(x + shift[f, i]) / scale[f, i] for i, x in enumerate(by_attribute(attributes, values, d))]
+                least = _ALONE * min(1.0, float(largest[f, 0]))
+                wild[f] = over_decades(columns) | [few_differ(x, least) for x in columns]
+        self.left_out = small | wild
+        self._units = np.where(small, largest * scale, np.where(wild, LARGER * self._units, self._units))
+        self.inflation = np.where(varies, np.where(self.left_out | heavy, np.inf, inflation(counts)), 1.0)
+        divisors = of_columns(self._units, 1.0)
+        self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
+        for f in range(F):
+            attributes, values = _joined(self.blocks, f)
+            self.excess[f] = excess(_without(attributes, self.left_out[f], d), values, d)
+
+    def as_revealed(self, outputs: Outputs) -> Outputs:
+        """Return regressors (F, d, G) of values in these units as regressors of the values that were revealed."""
+        if self._units is None:
+            return outputs
+        if not isinstance(outputs, WithIntercept):
+            if not self.left_out.any():
+                return outputs / self._units[:, :, None]
+            outputs = WithIntercept(outputs, np.zeros((len(outputs), outputs.shape[2])))
+        moments = None if outputs.moments is None else partial(self._moments_as_revealed, outputs.moments)
+        return WithIntercept(outputs.regressors / self._units[:, :, None], outputs.intercept, moments, self.left_out)
+
+    def _moments_as_revealed(self, moments: Callable[[int], JointMoments], f: int) -> JointMoments:
+        assert self._units is not None
+        mean, covariance = moments(f)
+        units = np.append(self._units[f], 1.0)
+        return JointMoments(mean * units, covariance * np.outer(units, units))
+
+
+def _joined(blocks: Sequence[Block], f: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the attributes and the values of a stream, shape (N,)."""
+    attributes, values = (
+        np.concatenate([part[f].reshape(-1) for part in parts]) for parts in zip(*blocks, strict=True)
+    )
+    return attributes, values
+
+
+def _without(attributes: np.ndarray, left_out: np.ndarray, d: int) -> np.ndarray:
+    """Return attributes, d in place of those that are left out (d,)."""
+    return np.where(np.append(left_out, [True, True])[np.minimum(attributes, d)], d, attributes)
+
+
+# Tails: how much larger are new values than those seen suggest? Rare, large values dominate the variance of an
+# attribute with heavy tails, and a few values are likely to contain none of them. Then its variance seems small, its
+# weight is too large, and the next large value spoils a prediction. How often this happens can be seen by leaving out
+# one value after the other: its square, compared with the variance of the other values of its attribute, has the mean
+# that follows from the F distribution if values are normal, and a larger one if tails are heavy.
+#
+# Two large values of one attribute hide each other from this estimate. They do not if half of the values are left out
+# at once, because each half then often holds both or neither. But that estimate is noisy, as it rests on half of the
+# values. So it counts only if it is at least twice as large.
+#
+# All attributes are averaged, because those that have not shown a large value yet do not show their tails either. If
+# the second moment of a prediction ``w'x`` is estimated by ``w'M w``, its mean for new values is about
+# ``w'M w + (g - 1) sum w_i^2 v_i``, where g is the ratio of means and v_i the variance of attribute i.
+#
+# If the variance is infinite, no g is large enough: the next value may be larger than all seen together. Hill's
+# estimate of the tail index shows this. A tail that falls like ``x^-a`` has no variance if a is at most 2, and the
+# logarithms of its largest values exceed that of the next by ``1/a`` on average.
+
+_LEAST_VALUES = 8
+"""Values of an attribute that are needed: with fewer, the squares of normal values have no useful mean either."""
+
+_ROUNDING = 1e-12
+"""Share of the squares that must be left without a value, else the other values are all equal but for rounding."""
+
+_SPLITS = 8
+"""Random splits into halves, which are averaged."""
+
+_HIDDEN = 2
+"""How many times as large as the estimate by single values that by halves must be, to show hidden large values."""
+
+_TOP = 0.05
+"""Share of an attribute's values, those farthest from the median, that its tail consists of; at least one value."""
+
+_LEAST_TAIL = 20
+"""Values in the tails of all attributes that are needed; the estimate's standard error is then 22 %."""
+
+_LEAST_INDEX = 1.3
+"""Tail index below which the variance counts as infinite. It is below 2 because the estimate is uncertain, and
+too low for tails that get lighter farther out, such as the lognormal distribution's."""
+
+_ENOUGH_SIGNED = 12
+"""Values other than the median that an attribute with values of both signs needs to show how they spread."""
+
+_DECADES, _SUSPECT, _ORDINARY = 1.4, 1.2, 0.75
+"""Spreads, see `over_decades`: one that shows decades, one that may be of decades, and one that a quarter of the
+attributes must not exceed. It is 0.5 for normal values, and at most about 1 for the tables of scikit-learn."""
+
+LARGER = 1e3
+"""How many times larger than those seen the next value of such an attribute may be."""
+
+_NEAR = 1e-5
+"""Distance from the median, in the largest one, up to which a value counts as equal to it."""
+
+_FEW, _RARE = 3, 0.15
+"""Values away from the median, and their share, up to which they do not show how far away the next one will be."""
+
+_UNLIKE = 3
+"""How many times as far away the farthest of them must be as the nearest."""
+
+_ONE = 0.05
+"""The same share for a single one, as it may be one of two values of an attribute that has no others."""
+
+
+def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
+    """Return ``g - 1`` of one stream, increased by the relative standard error of g; 0 if g is below 1 or unknown.
+
+    Parameters
+    ----------
+    attributes : ndarray of int, shape (N,)
+        Attribute of each value; d or more for what is no value of an attribute.
+    values : ndarray of float, shape (N,)
+    d : int
+        Number of attributes.
+    """
+    attributes = np.minimum(attributes, d)
+    counts = np.bincount(attributes, minlength=d + 1)
+    n = np.maximum(counts, _LEAST_VALUES)
+    means = np.bincount(attributes, values, d + 1) / np.maximum(counts, 1)
+    squares = np.square(values - means[attributes])
+    total = np.bincount(attributes, squares, d + 1)
+    # Without one value, the mean of the others moves away from it, and their squares lose more than its own.
+    moved = (n / (n - 1))[attributes]
+    left = total[attributes] - squares * moved
+    kept = (attributes < d) & (counts >= _LEAST_VALUES)[attributes] & (left > _ROUNDING * total[attributes])
+    if not kept.any():
+        return 0.0
+    dof = (n - 2)[attributes][kept]
+    ratio = squares[kept] * np.square(moved[kept]) * dof / left[kept]
+    normal = moved[kept] * dof / (dof - 2)
+    ratio /= normal
+    g, error = float(ratio.mean()), float(ratio.std() / np.sqrt(ratio.size))
+    enough = kept & (counts >= 2 * _LEAST_VALUES)[attributes]
+    by_halves = _by_halves(attributes[enough], values[enough], d)
+    return max(0.0, (by_halves if by_halves >= _HIDDEN * g else g) - 1) * (1 + error / g)
+
+
+def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> bool:
+    """Return whether one stream's attributes have tails as heavy as those of a distribution without variance.
+
+    The tail index is estimated for all attributes together, each by its own largest deviations from its median. So it
+    does not depend on their units.
+
+    Parameters
+    ----------
+    attributes, values : ndarray, shape (N,)
+    d : int
+        See `excess`.
+    """
+    logarithms = [np.empty(0)]
+    for x in by_attribute(attributes, values, d):
+        if x.size < _LEAST_VALUES:
+            continue
+        top = max(1, int(_TOP * x.size))
+        distances = np.sort(np.abs(x - np.median(x)))[-top - 1 :]
+        if distances[0] > 0:
+            logarithms.append(np.log(distances[1:] / distances[0]))
+    joined = np.concatenate(logarithms)
+    return joined.size >= _LEAST_TAIL and bool(joined.mean() > 1 / _LEAST_INDEX)
+
+
+def few_differ(x: np.ndarray, least: float = 0.0) -> bool:
+    """Return whether nearly all values are equal, and the others do not show how far away the next one will be.
+
+    They do not if they are up to three, and not about equally far away; or nearer than values of other attributes are.
+
+    Parameters
+    ----------
+    x : ndarray of float, shape (n,)
+    least : float
+        A distance that few values must have from the others.
+    """
+    if x.size <= _FEW:
+        return False
+    distances = np.sort(np.abs(x - np.median(x)))
+    away = distances[distances > _NEAR * distances[-1]]
+    if not away.size:
+        return False
+    if away.size == 1:
+        return bool(_ONE * x.size >= 1 or away[0] < least)
+    return bool(away.size <= min(_FEW, _RARE * x.size) and (_UNLIKE * away[0] < away[-1] or away[-1] < least))
+
+
+def over_decades(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return which attributes have values that spread over decades, bool of shape (d,), while others have not.
+
+    One value decides the variance then, and the next may be many times as large. The spread of an attribute is the
+    standard deviation of the logarithms of its values if all have the same sign; else the mean logarithm of the
+    distances from the median that are above their median, in units of it. Once it shows decades by two standard errors
+    for some attribute, others count as well if it may do so for them. Where all attributes have such tails, they show
+    them together, see `excess` and `infinite_variance`.
+
+    Parameters
+    ----------
+    columns : sequence of d ndarray of float
+        The values of each attribute.
+    """
+    spreads, errors = np.zeros((2, len(columns)))
+    for i, x in enumerate(columns):
+        if x.size <= _FEW:
+            continue
+        if x.min() > 0 or x.max() < 0:
+            spreads[i] = np.log(np.abs(x)).std(ddof=1)
+            errors[i] = spreads[i] / np.sqrt(2 * (x.size - 1))
+            continue
+        distances = np.abs(x - np.median(x))
+        distances = np.sort(distances[distances > 0])
+        if distances.size >= _ENOUGH_SIGNED:
+            upper = np.log(distances[distances.size // 2 :] / np.median(distances))
+            spreads[i], errors[i] = upper.mean(), upper.mean() / np.sqrt(upper.size)
+    if not (spreads - 2 * errors > _DECADES).any() or np.quantile(spreads, 0.25) > _ORDINARY:
+        return np.zeros(len(columns), dtype=bool)
+    return np.asarray(spreads + 2 * errors > _SUSPECT)
+
+
+def by_attribute(attributes: np.ndarray, values: np.ndarray, d: int) -> Iterator[np.ndarray]:
+    """Yield the values of each of d attributes; see `excess`."""
+    order = np.argsort(attributes, kind="stable")
+    order = order[attributes[order] < d]
+    yield from np.split(values[order], np.cumsum(np.bincount(attributes[order], minlength=d))[:-1])
+
+
+def _by_halves(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
+    """Return g, the values of one half compared with the variance of those of the other, over random halves."""
+    rng = np.random.default_rng(0)
+    ratios = []
+    for half in rng.random((_SPLITS, values.size)) < 0.5:
+        for judged in (half, ~half):
+            a, x = attributes[~judged], values[~judged]
+            counts = np.bincount(a, minlength=d)
+            n = np.maximum(counts, _LEAST_VALUES)
+            means = np.bincount(a, x, d) / n
+            total, raw = np.bincount(a, np.square(x - means[a]), d), np.bincount(a, np.square(x), d)
+            usable = (counts >= _LEAST_VALUES) & (total > _ROUNDING * raw)
+            a, x = attributes[judged], values[judged]
+            a, x = a[usable[a]], x[usable[a]]
+            normal = (1 + 1 / n) / (n - 3)
+            ratios.append(np.square(x - means[a]) / (total * normal)[a])
+    joined = np.concatenate(ratios)
+    return float(joined.mean()) if joined.size else 0.0
+
+
+# Equal values: the intercept of data without one, and columns not worth buying again. A column that is always c, not 0,
+# is an intercept where attributes are not centred. If they are centred, it contains no information. Equal values may
+# also be those of a column that rarely has another one: with a share p of other values, n values are all equal with the
+# probability ``(1 - p)^n``.
+#
+# If half of such columns are constant, and in the others a share of the values, uniform on (0, 1), is at a distance of
+# s, then a column that has shown c n times is one of the others with the probability ``1 / (n + 2)``, and the mean of
+# its variance is about ``(s / (n + 2))^2``. Other values may be 0, or as far away as those of other columns: s^2 is
+# taken to be ``c^2`` plus their mean variance.
+
+_ENOUGH = 5
+"""Equal values that a column needs to be modelled as an intercept. Half of the values differ with probability 1/32. If
+other columns show that fewer values differ, as many are needed as show it with the same probability."""
+
+_ENOUGH_TARGETS = 12
+"""Equal targets that a constant target needs. It is unlikely, and 12 fair coins show the same side with probability
+1/2048."""
+
+_CERTAIN = 44
+"""Equal values after which a column is not drawn again: if a tenth of its values differ, the probability is 1 %."""
+
+
+@dataclass(frozen=True)
+class EqualValues:
+    """The columns of F streams whose values are all equal.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (F, columns)
+        Number of values of a column whose values are all equal; 0 for any other column. The last one is the target.
+    values : ndarray of float, shape (F, columns)
+        The value; 0 for any other column.
+    rare : ndarray of float, shape (F,)
+        Share of values that differ from the commonest one, not 0, in columns where it has at least half of the values,
+        but not all; 1/2 without such a column.
+    """
+
+    counts: np.ndarray
+    values: np.ndarray
+    rare: np.ndarray
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Whether a column (F, columns) is an intercept for columns that are not centred."""
+        needed = -_ENOUGH * np.log(2) / np.log1p(-self.rare)
+        enough = np.repeat(np.ceil(needed - 1e-9)[:, None], self.counts.shape[1], axis=1)
+        enough[:, -1] = _ENOUGH_TARGETS
+        return (self.counts >= enough) & (self.values != 0)
+
+    def known(self, examples: int, *, centred: bool) -> np.ndarray:
+        """Return which columns (F, columns) have shown enough equal values, so that they need not be drawn again.
+
+        That takes 44 of them, and the square root of the number of examples. By the second condition a column that
+        rarely has another value is drawn again as examples grow, while the share of draws that it gets vanishes.
+
+        Parameters
+        ----------
+        examples : int
+            Number of examples so far.
+        centred : bool
+            Whether columns are centred. If not, a column that is always 0 is drawn again: it may be a rare one.
+        """
+        return (self.counts >= max(_CERTAIN, np.sqrt(examples))) & ((self.values != 0) | centred)
+
+
+def equal_values(blocks: Sequence[Block], columns: int, *, raw: bool) -> EqualValues:
+    """Return which columns have shown equal values only.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed.
+    columns : int
+        Number of columns, the last of which is the target.
+    raw : bool
+        See `budgetreg.algorithms.learner.SideInformation`. If not, equal values of attributes do not count.
+    """
+    F = len(blocks[0].values)
+    shape, stream = (F, columns + 1), np.arange(F)[:, None, None]  # one more column for missing values
+    least, most, counts = np.full(shape, np.inf), np.full(shape, -np.inf), np.zeros(shape, dtype=np.int64)
+    for block in blocks:
+        cells = stream, block.attributes
+        np.minimum.at(least, cells, block.values)
+        np.maximum.at(most, cells, block.values)
+        np.add.at(counts, cells, 1)
+    equal = (least == most) & (raw | (np.arange(columns + 1) == columns - 1))
+    counts, values = np.where(equal, counts, 0)[:, :-1], np.where(equal, least, 0.0)[:, :-1]
+    possible = (counts >= _ENOUGH) & (values != 0)
+    rare = [_rare(blocks, f, columns - 1) if possible[f, :-1].any() else 0.5 for f in range(F)]
+    return EqualValues(counts, values, np.array(rare))
+
+
+def _rare(blocks: Sequence[Block], f: int, d: int) -> float:
+    """Return the share of rare values of a stream, see `EqualValues`."""
+    column, x = (np.concatenate([part[f].reshape(-1) for part in parts]) for parts in zip(*blocks, strict=True))
+    column, x = column[column < d], x[column < d]
+    order = np.lexsort((x, column))
+    column, x = column[order], x[order]
+    n = np.bincount(column, minlength=d)
+    # If a value has at least half of a column's values, it is the lower or the upper median.
+    seen = np.flatnonzero(n)
+    first = (np.cumsum(n) - n)[seen]
+    most = np.zeros(d, dtype=np.int64)
+    for middle in ((n[seen] - 1) // 2, n[seen] // 2):
+        median = np.zeros(d)
+        median[seen] = x[first + middle]
+        same = np.where(median != 0, np.bincount(column, x == median[column], d), 0).astype(np.int64)
+        most = np.maximum(most, same)
+    mostly = (2 * most >= n) & (most > 1) & (most < n)
+    return float((n - most)[mostly].sum() / n[mostly].sum()) if mostly.any() else 0.5
+
+
+def variance(value: np.ndarray | float, count: np.ndarray | int, others: np.ndarray | float) -> np.ndarray:
+    """Return the variance to expect of columns that have shown a value so often, and no other one.
+
+    Parameters
+    ----------
+    value : ndarray of float or float
+    count : ndarray of int or int
+    others : ndarray of float or float
+        Mean variance of other columns; 0 if nothing is known of it.
+    """
+    return np.asarray((np.square(value) + others) / np.square(np.asarray(count) + 2.0))
+
+
+# Standardised columns, and regressors in the units of the data.
+
+_MIN_VALUES = 2
+"""Values that an attribute needs to be modelled."""
+
+_PSEUDO = 3
+"""Pseudo-values of the mean variance that are added to those of each attribute, because its values may be few."""
+
+_NORMAL_KURTOSIS = 3
+"""Kurtosis of the normal distribution, the lower bound of the estimates. The variance of n values has the standard
+error of that of ``2 n / (kurtosis - 1)`` normal values."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Posterior means of the columns' moments, about the points that the columns are centred on.
+
+    Attributes
+    ----------
+    first : ndarray of float, shape (F, c)
+    second : ndarray of float, shape (F, c, c)
+        Positive definite, also after the outer product of `first` is subtracted.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+
+
+class StandardisedEntries:
+    """Revealed values in columns that are centred on their means and have a variance of about 1.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Everything revealed; the last value of each example is its target.
+    d : int
+        Number of attributes.
+    centred, intercept : bool
+        Whether regressors are for attributes that are centred, and for a target that is.
+    raw : bool
+        See `equal_values`.
+    excess : ndarray of float, shape (F,), or float
+        See `Rescaled`.
+
+    Attributes
+    ----------
+    blocks : list of Block
+        The standardised values.
+    live : ndarray of bool, shape (F, d + 1)
+        Columns with enough values that are not all equal; and those not centred that are constant, but not 0.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        d: int,
+        *,
+        centred: bool,
+        intercept: bool,
+        raw: bool = True,
+        excess: np.ndarray | float = 0.0,
+    ) -> None:
+        F = len(blocks[0].values)
+        stream = np.arange(F)[:, None, None]
+
+        def total(values: Iterable[np.ndarray]) -> np.ndarray:
+            parts = [sums(block.attributes, x, d + 2)[:, :-1] for block, x in zip(blocks, values, strict=True)]
+            return np.sum(parts, axis=0)
+
+        def of_columns(statistic: np.ndarray) -> list[np.ndarray]:
+            filled = np.append(statistic, np.ones((F, 1)), axis=1)  # missing values have one more column
+            return [filled[stream, block.attributes] for block in blocks]
+
+        counts = total(np.ones(block.values.shape) for block in blocks)
+        n = np.maximum(counts, 1)
+        self._counts, self._means = counts, total(block.values for block in blocks) / n
+        differences = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
+        variances = total(np.square(x) for x in differences) / n
+        self._equal = equal_values(blocks, d + 1, raw=raw)
+        offsets = self._equal.offsets & ~np.append(np.full(d, centred), intercept)
+        self.live = (counts >= _MIN_VALUES) & (variances > 0) & ~offsets
+        deviations = of_columns(np.sqrt(np.where(self.live, variances, 1.0)))
+        kurtoses = total((x / deviation) ** 4 for x, deviation in zip(differences, deviations, strict=True)) / n
+        weights = np.where(self.live[:, :d], counts[:, :d], 0)
+        mean_variance, mean_kurtosis = (
+            (weights * statistic[:, :d]).sum(axis=1, keepdims=True) / np.maximum(weights.sum(axis=1, keepdims=True), 1)
+            for statistic in (variances, kurtoses)
+        )
+        variances[:, :d] = (counts * variances + _PSEUDO * mean_variance)[:, :d] / (counts[:, :d] + _PSEUDO)
+        kurtosis = np.maximum(np.maximum(kurtoses[:, -1], mean_kurtosis[:, 0]), _NORMAL_KURTOSIS)
+        self._effective_examples = counts[:, -1] * (_NORMAL_KURTOSIS - 1) / (kurtosis - 1)
+        self._excess = np.broadcast_to(excess, F)
+        self._mean_variance = mean_variance
+        others = np.append(np.broadcast_to(mean_variance, (F, d)), np.zeros((F, 1)), axis=1)
+        variances = np.where(offsets, variance(self._means, counts, others), variances)
+        self.live = (self.live | offsets) & (variances > 0)
+        self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
+        self.blocks = [
+            Block(block.attributes, values / units)
+            for block, values, units in zip(blocks, differences, of_columns(self._units), strict=True)
+        ]
+
+    def regressors(
+        self, moments: Moments, *, centred: bool, intercept: bool, inflation: np.ndarray | float = 1.0
+    ) -> Outputs:
+        """Return the regressors of posterior moments, about the posterior means or, if not centred, about 0.
+
+        With T examples, chance alone seems to explain 1/T of the target's variance; with heavy tails, T is replaced by
+        the effective number of examples. And new values may be larger than those seen, see `excess`.
+        Regressors are shrunk by the ratio of both to all that they seem to explain.
+
+        Parameters
+        ----------
+        moments : Moments
+        centred, intercept : bool
+        inflation : ndarray of float, shape (F, d), or float
+            Factors of the attributes' variances, see `Rescaled`. Attributes with an infinite
+            one have the weight 0.
+
+        Returns
+        -------
+        ndarray of float, shape (F, d, 1); or WithIntercept if attributes or target are centred
+        """
+        F, c = self.live.shape
+        W, b = np.zeros((F, c - 1, 1)), np.zeros((F, 1))
+        origin = self.origin(moments, centred=centred, intercept=intercept)
+        inflation = np.broadcast_to(inflation, (F, c - 1))
+        for f in range(F):
+            first, live = moments.first[f], np.flatnonzero(self.live[f, :-1] & np.isfinite(inflation[f]))
+            mean = first - origin[f]
+            M = moments.second[f] - np.outer(first, first) + np.outer(mean, mean)
+            if self.live[f, -1] and live.size:
+                spread = np.diagonal(moments.second[f])[live] - np.square(first[live])
+                M[live, live] += (inflation[f, live] - 1) * spread
+                w = np.linalg.solve(M[np.ix_(live, live)], M[live, -1])
+                explained = M[live, -1] @ w / M[-1, -1]
+                new = self._excess[f] * (np.square(w) @ spread) / M[-1, -1]
+                w *= explained / (explained + 1 / self._effective_examples[f] + new)
+                W[f, live, 0] = w * self._units[f, -1] / self._units[f, live]
+            point = self._means[f] + origin[f] * self._units[f]
+            b[f] = point[-1] - point[:-1] @ W[f]
+        return WithIntercept(W, b, partial(self.joint, moments)) if centred or intercept else W
+
+    def joint(self, moments: Moments, f: int) -> JointMoments:
+        """Return posterior mean and covariance of a stream's attributes and, last, its target.
+
+        Columns that are not modelled are independent of all others. Their mean is that of the values seen, and an
+        attribute has the variance to expect of it, see `variance`.
+        """
+        first, units, live = moments.first[f], self._units[f], self.live[f]
+        covariance = (moments.second[f] - np.outer(first, first)) * np.outer(units, units)
+        others = self._mean_variance[f] if self._mean_variance[f] > 0 else 1.0
+        expected = variance(self._means[f], self._counts[f], others)
+        expected[-1] = 0.0
+        covariance[np.diag_indices_from(covariance)] = np.where(live, np.diagonal(covariance), expected)
+        return JointMoments(self._means[f] + first * units, covariance)
+
+    def known(self, examples: int, *, centred: bool) -> np.ndarray:
+        """Return the attributes (F, d) that need not be drawn again, see `EqualValues.known`."""
+        return self._equal.known(examples, centred=centred)[:, :-1]
+
+    def origin(self, moments: Moments, *, centred: bool, intercept: bool) -> np.ndarray:
+        """Return the point (F, d + 1) through which predictions go.
+
+        It is the posterior mean of a column that is centred, and else where its revealed value is 0.
+        """
+        is_centred = np.append(np.full(self.live.shape[1] - 1, centred), intercept)
+        return np.where(is_centred, moments.first, -self._means / self._units)
+
+    def in_columns(self, f: int, w: np.ndarray) -> np.ndarray:
+        """Return the weights (d,) of a stream's revealed values as weights of its standardised columns."""
+        return w * self._units[f, :-1] / self._units[f, -1]
+
+    def spread(self, moments: Moments) -> np.ndarray:
+        """Return the attributes' deviations (F, d) given the target; the unit if not live."""
+        variance = np.einsum("fcc->fc", moments.second) - np.square(moments.first)
+        shared = moments.second[:, :-1, -1] - moments.first[:, :-1] * moments.first[:, -1:]
+        residual = variance[:, :-1] - np.square(shared) / np.where(variance[:, -1:] > 0, variance[:, -1:], 1.0)
+        return np.where(self.live[:, :-1], np.sqrt(np.maximum(residual, 0)), 1.0) * self._units[:, :-1]
