@@ -4,7 +4,6 @@ A learner is a class derived from `Learner`, a kind of data a `DatasetKind`; ent
 ``budgetreg.learners`` and ``budgetreg.datasets`` name them. CONTRIBUTING.md shows one of each.
 """
 
-from budgetreg.algorithms.hazan_koren_2012.gradients import SplitBudgetLearner
 from budgetreg.algorithms.learner import (
     RADIUS,
     STEP_SIZE,
@@ -19,6 +18,7 @@ from budgetreg.algorithms.learner import (
     RunContext,
     Settings,
     SideInformation,
+    SplitBudgetLearner,
     SubspaceLearner,
     Theorem,
     Trajectory,

@@ -20,6 +20,7 @@ from budgetreg.algorithms.hazan_koren_2012.gradients import (
     STATES,
     GuidedLearner,
     aelr,
+    aelr_exponents,
     aerr,
     eg_step,
     eg_step_for,
@@ -40,6 +41,7 @@ from budgetreg.algorithms.learner import (
     first_phase,
     update_option,
 )
+from budgetreg.algorithms.vectors import invert
 from budgetreg.config.options import FRACTION, NOT_NEGATIVE, ZERO, one_of, option
 from budgetreg.streams import uniform
 
@@ -65,6 +67,58 @@ def ddaelr(
 ) -> Steps:
     """Run DDAELR with improved draws for known moments A (d,); the attributes are drawn from ``q ~ A``."""
     return aelr(X, y, attributes, uniforms, B, eta, A / A.sum(), np.sqrt(A))
+
+
+def two_phases(
+    update: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    attributes: np.ndarray,
+    numbers: np.ndarray,
+    uniforms: np.ndarray,
+    B: float,
+    etas: tuple[float, float],
+    eps: float,
+    mix: float,
+    *,
+    improved: bool = True,
+) -> Steps:
+    """Run Algorithm 2 or 4, two-phased DDAERR ('ogd') or DDAELR ('eg'), on examples X (m, d) and y (m,).
+
+    The first phase has m_1 examples. It is AERR or AELR, and its draws for the data points estimate the moments. The
+    second one is GAERR or GAELR with these moments. It starts from the average of the first, as Section 5 suggests, and
+    its draws may be mixed with equal ones, which is ours.
+
+    Parameters
+    ----------
+    attributes : ndarray of int, shape (m_1, k_x)
+        The first phase's attributes, drawn uniformly.
+    numbers : ndarray of float, shape (m - m_1, k_x)
+        Numbers in [0, 1) that become the second phase's attributes.
+    uniforms : ndarray of float, shape (m, k_ip)
+        Numbers in [0, 1) that become the attributes drawn for the inner products.
+    etas : tuple of float
+        Step sizes of the phases.
+    eps : float
+        Error of the moments, see `moment_error`.
+    mix : float
+        Share of equal weights in the second phase's draws.
+    improved : bool
+        Whether its draws for the inner products are the improved ones.
+    """
+    listing = {"ogd": aerr, "eg": aelr}[update]
+    m_1, total = len(attributes), np.zeros(X.shape[1])
+    for w, drawn in listing(X[:m_1], y[:m_1], attributes, uniforms[:m_1], B, etas[0]):
+        yield w, drawn
+        total += w
+    A = estimated_moments(X[:m_1], attributes, eps)
+    q, s = (
+        (1 - mix) * weights / weights.sum() + mix / weights.size
+        for weights in (np.sqrt(A) if update == "ogd" else A, np.sqrt(A))
+    )
+    start = total / m_1 if update == "ogd" else aelr_exponents(total / m_1, B)
+    drawn = np.stack([invert(q, u) for u in numbers])
+    yield from listing(X[m_1:], y[m_1:], drawn, uniforms[m_1:], B, etas[1], q, s if improved else None, start)
 
 
 def estimated_moments(X: np.ndarray, attributes: np.ndarray, eps: float) -> np.ndarray:

@@ -541,6 +541,56 @@ class SubspaceLearner(PairwiseLearner):
         return SubspaceLearning(self.n_components)
 
 
+@dataclass(frozen=True)
+class SplitBudgetLearner(Learner):
+    """Base class of learners that divide the budget between two factors of the gradient's estimate.
+
+    The data point is estimated from ``k_x`` draws, its inner product with the regressor from ``k_ip``.
+    """
+
+    split: str | int | None = option("the split of the budget", SPLIT, default="literal", tried=("literal", "even", 2))
+    average: str = average_option()
+
+    parameters: ClassVar[tuple[Parameter, ...]] = (RADIUS, STEP_SIZE)
+    batching = Batching.IN_STEP
+
+    @property
+    def tuned(self) -> Sequence[str]:
+        """The radius and the step size."""
+        return ("B", "eta")
+
+    def literal(self, k: int) -> int:
+        """Return the draws for the inner product of ``split=literal``."""
+        return k // 2
+
+    def split_budget(self, k: int) -> BudgetSplit:
+        """Divide a budget by the option ``split``; a number gives the draws for the inner product.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is below 2, or the split leaves no draw for the data point or the inner product.
+        """
+        if k < 2:
+            raise ConfigError(
+                f"k={k}: {self.name} needs a budget of at least 2, one attribute for the data point and one for the "
+                "inner product"
+            )
+        k_ip = self.split if isinstance(self.split, int) else self.literal(k) if self.split == "literal" else k // 2
+        if not 1 <= k_ip < k:
+            raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
+        return BudgetSplit(k - k_ip, k_ip)
+
+    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
+        """Return what an example costs: k, or the draws for the data point alone where ``w = 0``."""
+        return Cost(k, self.split_budget(k).k_x)
+
+    @property
+    def skipped_checks(self) -> Mapping[str, str]:
+        """Nothing is minimised in one pass."""
+        return {"minimiser": ONE_PASS}
+
+
 def first_phase(share: float, m: int) -> int:
     """Return the number of examples in the first of two phases, a share of all m, at least 1."""
     return max(1, int(share * m))

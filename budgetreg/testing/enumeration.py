@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer_update
-from budgetreg.algorithms.hazan_koren_2012.gradients import aelr_regressor, aelr_update, aerr_update
+from budgetreg.algorithms.hazan_koren_2012.gradients import aelr_exponents, aelr_regressor, aelr_update, aerr_update
 from budgetreg.metering.table import Table
 from budgetreg.streams import BLOCK
 from budgetreg.testing.certificates import LearnerUnderTest, Oracle, close, expect, same
@@ -270,7 +270,8 @@ def _ogd_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Setti
 
 
 def _eg_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    return (eg_exponents(before, settings) - eg_exponents(after, settings)) / settings["eta"]
+    B = settings["B"]
+    return (aelr_exponents(before, B) - aelr_exponents(after, B)) / settings["eta"]
 
 
 def _pegasos_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
@@ -286,25 +287,13 @@ def _ogd_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settin
 
 
 def _eg_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    theta = eg_exponents(before[None], settings)
+    theta = aelr_exponents(before[None], settings["B"])
     return aelr_regressor(aelr_update(theta, 1.0, gradient, settings["eta"]), settings["B"])
-
-
-def eg_exponents(w: np.ndarray, settings: Settings) -> np.ndarray:
-    """Return theta with ``w = B sinh(theta) / sum(cosh(theta))`` for regressors (N, d) inside the ball.
-
-    ``theta = asinh(C w / B)``, C the fixed point of ``sum sqrt(1 + (C w / B)^2)``, which is a contraction.
-    """
-    share = w / settings["B"]
-    C = np.full((len(w), 1), float(w.shape[1]))
-    for _ in range(60):
-        C = np.sqrt(1 + np.square(C * share)).sum(axis=1, keepdims=True)
-    return np.arcsinh(C * share)
 
 
 REFERENCE_UPDATES: Mapping[str, ReferenceUpdate] = {
     "ogd": ReferenceUpdate(_ogd_step, _ogd_gradient, lambda w, settings: w),
-    "eg": ReferenceUpdate(_eg_step, _eg_gradient, eg_exponents),
+    "eg": ReferenceUpdate(_eg_step, _eg_gradient, lambda w, settings: aelr_exponents(w, settings["B"])),
     "pegasos": ReferenceUpdate(_pegasos_step, _pegasos_gradient, lambda w, settings: w),
 }
 """By name of the update."""

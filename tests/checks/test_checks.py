@@ -10,8 +10,7 @@ from budgetreg.algorithms.full_rows import ExactGradientLearner
 from budgetreg.algorithms.gonen_2016 import mbeg
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
-from budgetreg.algorithms.hazan_koren_2012.gradients import SplitBudgetLearner
-from budgetreg.algorithms.learner import BudgetSplit
+from budgetreg.algorithms.learner import BudgetSplit, SplitBudgetLearner
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.metering.centring import Origin

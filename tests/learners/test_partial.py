@@ -6,8 +6,8 @@ from scipy.optimize import brentq
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer
 from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS, Proportional, next_block
-from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner, aelr, aerr
-from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
+from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner, aelr, aelr_exponents, aerr
+from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments, two_phases
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.algorithms.vectors import invert
 from budgetreg.metering.accessor import Accessor
@@ -256,21 +256,32 @@ def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing)
     X, y = problem(800, 23)
     X[:, 5] = 0
     order = np.random.default_rng(0).permutation(800)
-    rows, targets, rng, m_1 = X[order] * SCALE, y[order], generator("test", 0), 300
-    attributes, early, paid_1 = literal(update, rows[:m_1], targets[:m_1], rng, m_1, uniform, 3, 2, 2.0, etas[0])
+    rows, rng, m_1 = X[order] * SCALE, generator("test", 0), 300
+    attributes, first = draws(rng, m_1, 23, uniform, 3, 2)
+    numbers, second = draws(rng, 500, 23, lambda rng, d, k_x: rng.random((256, k_x)), 3, 2)
     eps = min(1, 23 * np.log(2 * 23 / 0.05) / (3 * m_1)) if smoothing == "theory" else smoothing
     A = estimated_moments(rows[:m_1], attributes, eps)
     assert len(np.unique(attributes)) == 23 and A[5] == 13 / 6 * eps
-    weights = np.sqrt(A) if update == "ogd" else A
-    q = 0.9 * weights / weights.sum() + 0.1 / 23
-    s = 0.9 * np.sqrt(A) / np.sqrt(A).mean() + 0.1 if inner_product == "moment" else None
+    steps = two_phases(
+        update,
+        rows,
+        y[order],
+        attributes,
+        numbers,
+        np.concatenate([first, second]),
+        2.0,
+        etas,
+        eps,
+        0.1,
+        improved=inner_product == "moment",
+    )
+    iterates, paid = map(list, zip(*steps, strict=True))
+    early, late, paid = np.array(iterates[:m_1]), np.array(iterates[m_1:]), np.array([*map(len, paid)])
     start = early.mean(axis=0)
+    np.testing.assert_allclose(late[0], start, rtol=0, atol=1e-12)
     if update == "eg":  # the exponents of w: sinh(theta) is proportional to w, and the sum of cosh follows from w
         C = brentq(lambda C: np.sqrt(1 + np.square(C * start / 2)).sum() - C, 0, 1e6, xtol=1e-13)
-        start = np.arcsinh(C * start / 2)
-    _, late, paid_2 = literal(
-        update, rows[m_1:], targets[m_1:], rng, 500, Proportional(q), 3, 2, 2.0, etas[1], q=q, s=s, start=start
-    )
+        np.testing.assert_allclose(aelr_exponents(start, 2.0), np.arcsinh(C * start / 2), rtol=1e-9, atol=1e-12)
     accessor = Accessor(Table(X, y, SCALE), order[None], 1, 5, [100, 500, 800])
     learner = TwoPhaseLearner(
         name="test", update=update, inner_product=inner_product, phase_one=0.375, smoothing=smoothing, mix=0.1
@@ -288,8 +299,8 @@ def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing)
     np.testing.assert_allclose(outputs[500][0, :, 0], late[:200].mean(axis=0), rtol=0, atol=1e-9)
     np.testing.assert_allclose(outputs[800][0, :, 0], late.mean(axis=0), rtol=0, atol=1e-9)
     bill = accessor.bill()
-    assert bill.total[0, 0] == paid_1.sum() + paid_2.sum()
-    assert bill.at[100][0, 0] == paid_1[:100].sum()
+    assert bill.total[0, 0] == paid.sum()
+    assert bill.at[100][0, 0] == paid[:100].sum()
 
 
 def _regression(m, d):

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from budgetreg.algorithms.hazan_koren_2012.gradients import SplitBudgetLearner, aerr_update, ogd_step
+from budgetreg.algorithms.hazan_koren_2012.gradients import aerr_update, ogd_step
 from budgetreg.algorithms.learner import (
     UPDATES,
     BudgetSplit,
@@ -34,6 +34,7 @@ from budgetreg.algorithms.learner import (
     RunContext,
     Settings,
     SideInformation,
+    SplitBudgetLearner,
     Trajectory,
     update_option,
 )

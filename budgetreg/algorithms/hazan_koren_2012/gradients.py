@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,31 +32,24 @@ from budgetreg.algorithms.engine import (
     run,
 )
 from budgetreg.algorithms.learner import (
-    ONE_PASS,
     RADIUS,
-    SPLIT,
     STEP_SIZE,
     UPDATES,
-    Batching,
-    BudgetSplit,
-    Cost,
-    Learner,
     Missing,
     Parameter,
     Rngs,
     RunContext,
     Settings,
     SideInformation,
+    SplitBudgetLearner,
     Theorem,
     Trajectory,
-    average_option,
     prices_option,
     update_option,
 )
 from budgetreg.algorithms.regressors import FOLD_RATIO, ScaledRegressors
 from budgetreg.algorithms.vectors import Steps, data_point, inner_product, invert, project_l2
 from budgetreg.config.options import NOTHING, one_of, option
-from budgetreg.errors import ConfigError
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -148,6 +141,26 @@ def aelr_regressor(theta: np.ndarray, B: float | np.ndarray) -> np.ndarray:
 def aelr_update(theta: np.ndarray, phi: float | np.ndarray, x: np.ndarray, eta: float | np.ndarray) -> np.ndarray:
     """Return the next exponents by lines 11 to 15 of AELR: ``theta - eta clip(g, 1/eta)``, ``g = phi x``."""
     return np.asarray(theta - np.clip(np.asarray(eta * phi)[..., None] * x, -1, 1))
+
+
+def aelr_exponents(w: np.ndarray, B: float | np.ndarray) -> np.ndarray:
+    """Return exponents theta of which w is the regressor, for vectors w (..., d) of 1-norm below B.
+
+    ``theta_j = asinh(C w_j / B)``, where ``C = sum(cosh(theta))`` is the root of ``sum_j sqrt(1 + (C w_j / B)^2) = C``.
+    The difference of the two sides is convex and decreasing, so that Newton's method rises to the root from 0.
+    Regressors on the surface of the ball, which no exponents reach, are first shrunk a little.
+    """
+    v = w / B
+    v *= np.minimum(1, (1 - 1e-9) / np.maximum(np.abs(v).sum(axis=-1, keepdims=True), 1e-9))
+    C = np.zeros((*v.shape[:-1], 1))
+    rising = np.ones(C.shape, dtype=bool)
+    while rising.any():
+        cosh = np.sqrt(1 + np.square(C * v))
+        slope = (C * np.square(v) / cosh).sum(axis=-1, keepdims=True) - 1
+        step = (C - cosh.sum(axis=-1, keepdims=True)) / slope
+        rising &= step > 1e-15 * C
+        C += np.where(rising, step, 0)
+    return np.asarray(np.arcsinh(C * v))
 
 
 # What the theorems prescribe and bound. d attributes, m examples, and k_x draws for the data point; None: exact
@@ -312,7 +325,8 @@ class EG(ScaledRegressors):
         self._Z, self._Z_folded = 2 * self._N, 2 * self._N
 
     def _begin(self, start: np.ndarray) -> None:
-        self._theta = self.layout.pad(exponents(start / self.B))
+        rows = np.ascontiguousarray(start.transpose(0, 2, 1))  # so that no sum depends on the number of settings
+        self._theta = self.layout.pad(aelr_exponents(rows, self.B[:, None]).transpose(0, 2, 1))
         self._rescale(np.ones_like(self._c, dtype=bool))
 
     def project_and_accumulate(self, now: np.ndarray) -> None:
@@ -365,34 +379,6 @@ def _parts(theta: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.copysign(np.exp(size - M) - small, theta), small
 
 
-def exponents(v: np.ndarray) -> np.ndarray:
-    """Return the exponents theta whose regressor ``sinh(theta) / sum(cosh(theta))`` is v, of 1-norm below 1.
-
-    ``theta_j = asinh(C v_j)``, where ``C = sum(cosh(theta))`` is the root of ``sum_j sqrt(1 + (C v_j)^2) = C``. The
-    difference of the two sides is convex and decreasing, so that Newton's method rises to the root from 0.
-
-    Parameters
-    ----------
-    v : ndarray of float, shape (F, d, G)
-        Regressors in the unit 1-ball; those on its surface, which no exponents reach, are first shrunk a little.
-
-    Returns
-    -------
-    ndarray of float, shape (F, d, G)
-    """
-    rows = np.ascontiguousarray(v.transpose(0, 2, 1))  # so that a replica's sums do not depend on how many there are
-    rows *= np.minimum(1, (1 - 1e-9) / np.maximum(np.abs(rows).sum(axis=2, keepdims=True), 1e-9))
-    C = np.zeros((*rows.shape[:2], 1))
-    unsettled = np.ones(C.shape, dtype=bool)
-    while unsettled.any():
-        cosh = np.sqrt(1 + np.square(C * rows))
-        slope = (C * np.square(rows) / cosh).sum(axis=2, keepdims=True) - 1
-        step = (C - cosh.sum(axis=2, keepdims=True)) / slope
-        unsettled &= step > 1e-15 * C
-        C += np.where(unsettled, step, 0)
-    return np.arcsinh(C * rows).transpose(0, 2, 1)
-
-
 STATES: Mapping[str, Callable[..., OGD | EG | Pegasos]] = {"ogd": OGD, "eg": EG, "pegasos": Pegasos}
 """The state of each update."""
 
@@ -400,56 +386,6 @@ STATES: Mapping[str, Callable[..., OGD | EG | Pegasos]] = {"ogd": OGD, "eg": EG,
 
 COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
 """By update, the learner with exact gradients."""
-
-
-@dataclass(frozen=True)
-class SplitBudgetLearner(Learner):
-    """Base class of learners that divide the budget between two factors of the gradient's estimate.
-
-    The data point is estimated from ``k_x`` draws, its inner product with the regressor from ``k_ip``.
-    """
-
-    split: str | int | None = option("the split of the budget", SPLIT, default="literal", tried=("literal", "even", 2))
-    average: str = average_option()
-
-    parameters: ClassVar[tuple[Parameter, ...]] = (RADIUS, STEP_SIZE)
-    batching = Batching.IN_STEP
-
-    @property
-    def tuned(self) -> Sequence[str]:
-        """The radius and the step size."""
-        return ("B", "eta")
-
-    def literal(self, k: int) -> int:
-        """Return the draws for the inner product of ``split=literal``."""
-        return k // 2
-
-    def split_budget(self, k: int) -> BudgetSplit:
-        """Divide a budget by the option ``split``; a number gives the draws for the inner product.
-
-        Raises
-        ------
-        ConfigError
-            If the budget is below 2, or the split leaves no draw for the data point or the inner product.
-        """
-        if k < 2:
-            raise ConfigError(
-                f"k={k}: {self.name} needs a budget of at least 2, one attribute for the data point and one for the "
-                "inner product"
-            )
-        k_ip = self.split if isinstance(self.split, int) else self.literal(k) if self.split == "literal" else k // 2
-        if not 1 <= k_ip < k:
-            raise ConfigError(f"algo.split={k_ip}: inner-product draws must be between 1 and k-1={k - 1}")
-        return BudgetSplit(k - k_ip, k_ip)
-
-    def cost(self, d: int, k: int, settings: Mapping[str, float]) -> Cost:
-        """Return what an example costs: k, or the draws for the data point alone where ``w = 0``."""
-        return Cost(k, self.split_budget(k).k_x)
-
-    @property
-    def skipped_checks(self) -> Mapping[str, str]:
-        """Nothing is minimised in one pass."""
-        return {"minimiser": ONE_PASS}
 
 
 @dataclass(frozen=True)
