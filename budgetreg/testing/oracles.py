@@ -19,7 +19,8 @@ from budgetreg.algorithms.fixed_subset import SHARE, FixedSubset
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
-from budgetreg.algorithms.hazan_koren_2012.aesvr import ORDERS, WEIGHTS, GenEst, SupportVectorLearner, smoothed_slope
+from budgetreg.algorithms.hazan_koren_2012 import aesvr
+from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
 from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, GradientLearner, GuidedLearner
 from budgetreg.algorithms.imputation import FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
@@ -207,10 +208,10 @@ class SlopeOracle(Oracle):
             close("the gradient", mean, _weight(order) * self._theta(step) ** order * step.x)
         # The mean over the orders is sum_n 2^{-(n+1)} E phi_n.
         u = float(step.w @ step.x - step.y)
-        n = np.arange(ORDERS)
+        n = np.arange(aesvr.ORDERS)
         theta = (u + delta * np.array([-1.0, 1.0])[:, None]) / eps
-        series = (WEIGHTS * 0.5 ** (n + 1) * theta**n).sum() / 2
-        close("the slope", series, float(smoothed_slope(np.array(u), delta, eps)))
+        series = (aesvr.WEIGHTS * 0.5 ** (n + 1) * theta**n).sum() / 2
+        close("the slope", series, float(aesvr.smoothed_slope(np.array(u), delta, eps)))
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
         """Compare the mean square of a call's estimate with that of a product of independent factors."""
@@ -233,7 +234,7 @@ class SlopeOracle(Oracle):
             step, k_x = self._step(subject, order, edge=True)
             factors = (step.w * step.x / _p(step))[step.attributes[:, k_x:]]
             if order is None:
-                phi = smoothed_slope(factors.mean(axis=1) - step.y, delta, eps)
+                phi = aesvr.smoothed_slope(factors.mean(axis=1) - step.y, delta, eps)
             else:
                 phi = _weight(order) * ((factors[:, :order] - step.y - delta) / eps).prod(axis=1)
             compare_moves(step, _MOVES, phi[:, None] * points(step, _Q, k_x))
@@ -260,7 +261,7 @@ class SlopeOracle(Oracle):
 
 def _weight(order: int) -> float:
     """Return the weight of one of two calls of GenEst with an order."""
-    return float(WEIGHTS[order]) / 2
+    return float(aesvr.WEIGHTS[order]) / 2
 
 
 def _p(step: Step) -> np.ndarray:

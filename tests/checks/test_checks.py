@@ -10,7 +10,7 @@ from budgetreg.algorithms.full_rows import ExactGradientLearner
 from budgetreg.algorithms.gonen_2016 import mbeg
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
-from budgetreg.algorithms.learner import BudgetSplit, SplitBudgetLearner
+from budgetreg.algorithms.learner import Batching, BudgetSplit, SplitBudgetLearner
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.metering.centring import Origin
@@ -50,6 +50,26 @@ def test_learners_pass_with_changed_options(name):
     results = list(checks.run_checks(checks.examined(name)))
     assert [result.check for result in results] == list(checks.CHECKS) * len({result.changes for result in results})
     assert [result for result in results if result.passed is False] == []
+
+
+@pytest.mark.parametrize("name", quick_but(LONG, catalogue.options("algo")))
+def test_streams_and_unseen_values_over_several_blocks(name):
+    """As the checks do within a block, with several plans: no stream depends on another, nor on what is not seen."""
+    subject, m, F = checks.examined(name), BLOCK + 40, 2
+    table, orders = checks._table(m + 5), np.stack([np.random.default_rng(f).permutation(m) for f in range(F)])
+
+    def run(streams, X=table.X):
+        rngs, examples = [checks._rngs(F)[f] for f in streams], replace(table, X=X)
+        return subject.run(examples, orders[streams], rngs, 4, checks._settings(subject), [20, m], known=table)
+
+    together, reveals = run([0, 1])
+    hidden = np.full(np.shape(table.X), np.nan)
+    hidden[reveals.seen] = np.asarray(table.X)[reveals.seen]
+    assert np.isnan(hidden).any()
+    assert checks._equal(together, run([0, 1], hidden)[0])
+    if subject.learner.batching is not Batching.WITH_ITS_FOLDS:
+        for f in range(F):
+            assert checks._equal([W[f : f + 1] for W in together], run([f])[0])
 
 
 def test_learners_of_the_papers_skip_few_checks():

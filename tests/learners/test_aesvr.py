@@ -247,32 +247,6 @@ def test_learner_equals_listing(residual, eps):
         run(X, y, [0], settings, residual=residual, eps=eps, budget=5)  # the accessor refuses to exceed it
 
 
-@pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
-def test_replicas_have_the_same_bytes_in_every_batch(residual):
-    X, y = problem()
-    settings = {"B": [0.5, 1.0, 2.0], "eta": [0.2, 0.1, 0.05]}
-    options = {"residual": residual, "eps": 1.5, "average": "suffix"}
-    together, bill = run(X, y, [0, 1, 2], settings, **options)
-    for f in range(3):
-        alone, bill_alone = run(X, y, [f], settings, checkpoints=[290], **options)
-        assert alone[290][0].tobytes() == together[290][f].tobytes()
-        np.testing.assert_array_equal(bill_alone.total[0], bill.total[f])
-    single, _ = run(X, y, [2, 1], {name: values[1:2] for name, values in settings.items()}, **options)
-    assert single[290][0, :, 0].tobytes() == together[290][2, :, 1].tobytes()
-
-
-@pytest.mark.parametrize("residual", ["gen_est", "plug_in"])
-def test_unseen_values_change_nothing(residual):
-    X, y = problem(m=150, d=30)
-    settings, options = {"B": [1.0], "eta": [0.1]}, {"residual": residual, "eps": 2.0, "checkpoints": [150]}
-    *_, seen = listed(X, y, 0, 1.0, 0.1, 2.0, residual)
-    assert 0 < seen.mean() < 0.25
-    expected, _ = run(X, y, [0], settings, **options)
-    outputs, _ = run(np.where(seen, X, np.nan), y, [0], settings, **options)
-    assert np.isfinite(outputs[150]).all()
-    assert outputs[150].tobytes() == expected[150].tobytes()
-
-
 def test_plug_in_is_bounded_and_biased():
     """The mean over all draws is the mean slope at the estimates, not the slope at the inner product."""
     p = W**2 / (W @ W)

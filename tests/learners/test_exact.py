@@ -87,19 +87,6 @@ def test_core_equals_listing(update, listing, average):
 
 
 @pytest.mark.parametrize("update", UPDATES)
-@pytest.mark.parametrize("G", [1, 3])
-@pytest.mark.parametrize("d", [1, 2, 65])
-def test_streams_do_not_depend_on_other_streams(update, G, d):
-    X, y = streams(F=3, m=60, d=d, seed=d)
-    settings = grid(*[(1.0 + g, 0.3) for g in range(G)])
-    together = fit(X, y, settings, (30, 60), update, "suffix")
-    for f in range(3):
-        alone = fit(X[[f]], y[[f]], settings, (30, 60), update, "suffix")
-        for checkpoint, W in alone.items():
-            np.testing.assert_array_equal(W[0], together[checkpoint][f])
-
-
-@pytest.mark.parametrize("update", UPDATES)
 def test_block_size_changes_nothing(update, monkeypatch):
     X, y = streams(F=2, m=50, d=4)
     whole = fit(X, y, grid((2.0, 0.5)), (50,), update, "all")
@@ -137,13 +124,6 @@ def test_eg_does_not_overflow_where_the_listing_does():
     with np.errstate(over="raise", invalid="raise"):
         w = fit(X, y, grid((1.0, 1.0)), (3000,), "eg", "last")[3000][0, :, 0]
     np.testing.assert_allclose(w, [1, 0], atol=1e-15)
-
-
-@pytest.mark.parametrize("update", UPDATES)
-def test_zero_attributes_get_no_weight(update):
-    X, y = streams(1, 30, 5)
-    X[:, :, 3] = 0
-    assert (fit(X, y, grid((1.0, 0.7)), (30,), update, "all")[30][0, 3] == 0).all()
 
 
 @given(

@@ -183,18 +183,7 @@ def test_leading_zeros_change_nothing(zeros):
     np.testing.assert_array_equal(model.model().W, fresh.model().W)
 
 
-# Independence of streams, and memory
-
-
-def test_streams_do_not_depend_on_others_or_on_checkpoints():
-    X, k = examples(700), 3
-    together, _ = fitted(X, [0, 1, 2], [7, 25, 300, 700], k)
-    for f in range(3):
-        alone, _ = fitted(X, [f], [300, 700], k)
-        for checkpoint, V in alone.items():
-            assert V[0].tobytes() == together[checkpoint][f].tobytes()
-    short, _ = fitted(X, [0], [300], k)
-    assert short[300].tobytes() == together[300][:1].tobytes()
+# Memory
 
 
 @pytest.mark.parametrize("t", [3, 5])

@@ -10,7 +10,6 @@ from budgetreg.algorithms.factors import FactorAnalysis, FactorRegression
 from budgetreg.algorithms.factors import posterior as chains
 from budgetreg.algorithms.factors.posterior import ArrangedValues, Posterior, draw_factors, posterior_moments
 from budgetreg.algorithms.learner import SideInformation
-from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Block, Entries
@@ -18,7 +17,6 @@ from budgetreg.revealed.columns import StandardisedEntries
 from budgetreg.tasks import WithIntercept
 from budgetreg.testing import checks
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
-from tests.tiers import slow_but
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")
 
@@ -37,14 +35,6 @@ def aeml(X, y, orders, k, **options):
     outputs, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 5, **options})
     last = outputs[orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
-
-
-@pytest.mark.parametrize("name", ["aeml", "aefa"])
-def test_one_attribute_is_refused(name):
-    learner = checks.examined(name).learner
-    with pytest.raises(ConfigError, match="at least 2"):
-        learner.split_budget(1)
-    learner.split_budget(2)
 
 
 # The posterior
@@ -356,54 +346,6 @@ def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
         return aeml(X, y, orders, 4, pilot=pilot, centred=True, intercept=True, n_factors=20)
 
     assert table_error(table, m, N, fitted) <= 1.2
-
-
-# Independence of streams
-
-
-LEARNERS = {
-    "aeml": (FactorRegression, {"n_factors": 3, "intercept": True, "centred": True}),
-    "aefa": (FactorAnalysis, {**AEFA, "n_components": 2}),
-}
-
-
-def numbers(outputs, f=0):
-    """Return the outputs of one stream as bytes."""
-    parts = [part[f] for output in outputs.values() for part in (output[:2] if isinstance(output, tuple) else [output])]
-    return [part.tobytes() for part in parts]
-
-
-@pytest.mark.parametrize("name", slow_but(("aefa",), LEARNERS))
-def test_streams_do_not_depend_on_other_streams(name):
-    """Over several blocks, one of them with full rows, and several plans."""
-    kind, options = LEARNERS[name]
-    X, y = line(290, 7)
-    orders = shuffled(2, 290)
-
-    def some(streams):
-        examples, pilot = orders[streams, 10:], orders[streams, :10] if name == "aeml" else None
-        return fitted(kind, X, y, examples, 3, [280], pilot, seeds=streams, **options)[0]
-
-    together, turned = some([0, 1]), some([1, 0])
-    for f in range(2):
-        alone = numbers(some([f]))
-        assert alone == numbers(together, f)
-        assert alone == numbers(turned, 1 - f)
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_unseen_values_change_nothing(name, monkeypatch):
-    kind, options = LEARNERS[name]
-    (X, y), taken, take = line(290, 7), [], AttributeDraws.take
-    monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
-    orders = shuffled(1, 280)
-    outputs, _ = fitted(kind, X, y, orders, 3, [20, 280], **options)
-    poisoned = np.full(X.shape, np.nan)
-    cells = orders[0][:, None], np.concatenate(taken)
-    poisoned[cells] = X[cells]
-    assert np.isnan(poisoned).mean() > 0.5
-    again, _ = fitted(kind, poisoned, y, orders, 3, [20, 280], **options)
-    assert numbers(again) == numbers(outputs)
 
 
 @pytest.mark.slow

@@ -129,19 +129,6 @@ def test_the_units_of_attributes_change_nothing_where_they_are_scaled():
     np.testing.assert_allclose(others[52].regressors[0, :, 0] * units, outputs[52].regressors[0, :, 0], rtol=1e-8)
 
 
-@pytest.mark.parametrize("pilot", [0, 6])
-def test_streams_do_not_depend_on_others(pilot):
-    X, y = examples(300)
-    orders = np.stack([pilot + np.random.default_rng([1, f]).permutation(300 - pilot) for f in range(3)])
-    known = np.tile(np.arange(pilot), (3, 1))
-    together, _ = fitted(X, y, orders, 3, [7, 290], pilot=known)
-    for f in range(3):
-        alone, _ = fitted(X, y, orders[f : f + 1], 3, [7, 290], streams=[f], pilot=known[:1])
-        for mark in (7, 290):
-            for part, other in zip(alone[mark][:2], together[mark][:2], strict=True):
-                assert part[0].tobytes() == other[f].tobytes()
-
-
 def test_equally_good_attributes_are_taken_in_order_and_copies_are_left_for_last():
     M, c, singles = np.eye(4), np.array([1.0, 0.0, 0.0, 0.5]), [[j] for j in range(4)]
     assert forward_selection(M, c, 0.1, 4, [[2], [1], [0], [3]]) == [0, 3, 2, 1]

@@ -271,36 +271,6 @@ def test_results_of_other_imputations_do_not_depend_on_rescaling():
 
 
 @pytest.mark.parametrize(
-    ("impute", "rescale"), [("mean", True), pytest.param("iterative", True, marks=pytest.mark.slow)]
-)
-def test_streams_do_not_depend_on_others_or_on_checkpoints(impute, rescale):
-    """Over several blocks, one of full rows, with missing values."""
-    X, y = examples(300, 6)
-    available = np.random.default_rng(2).random(X.shape) < 0.8
-    available[:10] = True
-    orders = np.stack([10 + np.random.default_rng([1, f]).permutation(290) for f in range(3)])
-
-    def run(streams, checkpoints):
-        pilot = np.tile(np.arange(10), (len(streams), 1))
-        options = {"pilot": pilot, "available": available, "seeds": streams, "impute": impute, "rescale": rescale}
-        return fitted(X, y, orders[streams], 3, checkpoints, **options)
-
-    together, _ = run([0, 1, 2], [5, 280])
-    for f in range(3):
-        (alone, log) = run([f], [280])
-        for part, other in zip(alone[280][:2], together[280][:2], strict=True):
-            assert part[0].tobytes() == other[f].tobytes()
-        rows, attributes = log.seen()
-        assert available[rows, attributes].all()
-    shown = np.full(X.shape, np.nan)
-    shown[:10], shown[rows, attributes] = X[:10], X[rows, attributes]
-    order = np.append(np.arange(10), orders[2][:280])
-    w, b = imputation.regressor(shown[order], y[order], impute=impute, rescale=rescale, **BOTH)
-    np.testing.assert_array_equal(alone[280].regressors[0, :, 0], w)
-    assert alone[280].intercept[0, 0] == b
-
-
-@pytest.mark.parametrize(
     "check", slow_but(("full at k=d", "unobserved"), ["full at k=d", "same bytes", "unobserved", "origin", "small k"])
 )
 def test_iterative_imputation_passes_the_checks(check):

@@ -29,13 +29,11 @@ def examples(m, d, seed=0, sparse=0.4):
     return X / np.sqrt(d)
 
 
-def run(
-    X, streams=(0,), eta=(0.05,), checkpoints=None, *, k=4, n=2, update="pairs", alpha=0.2, output="top", make=Accessor
-):
+def run(X, streams=(0,), eta=(0.05,), checkpoints=None, *, k=4, n=2, update="pairs", alpha=0.2, output="top"):
     """Run the core along some streams, each with its order and draws."""
     checkpoints = checkpoints or [len(X)]
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
-    accessor = make(Table(X, np.zeros(len(X))), orders, len(eta), k, checkpoints)
+    accessor = Accessor(Table(X, np.zeros(len(X))), orders, len(eta), k, checkpoints)
     rngs = [np.random.default_rng([9, f]) for f in streams]
     learner = MatrixGradientLearner(name="mbeg", n_components=n, update=update, alpha=alpha, output=output)
     return dict(learner.fit(accessor, {"eta": np.array(eta)}, checkpoints, rngs, SideInformation(k))), accessor
@@ -152,39 +150,3 @@ def test_huge_steps_keep_eigenvalues_between_0_and_1(monkeypatch):
         assert values.sum() == pytest.approx(3, abs=1e-11)
     V = outputs[80][0]
     np.testing.assert_allclose(V.transpose(0, 2, 1) @ V, np.tile(np.eye(3), (3, 1, 1)), atol=1e-12)
-
-
-@pytest.mark.parametrize(("update", "output"), [("pairs", "decompose"), ("singles", "top")])
-def test_replicas_do_not_depend_on_others_or_on_checkpoints(small_blocks, update, output):
-    X, eta = examples(50, 12), [0.05, 2.0]
-    options = {"update": update, "output": output, "n": 3}
-    together, _ = run(X, [0, 1], eta, [7, 32, 50], **options)
-    for f, g in np.ndindex(2, 2):
-        alone, _ = run(X, [f], [eta[g]], [50], **options)
-        np.testing.assert_array_equal(alone[50][0, 0], together[50][f, g])
-    np.testing.assert_array_equal(run(X, [0, 1], eta, [32], **options)[0][32], together[32])
-
-
-@pytest.mark.parametrize("update", ["pairs", "singles"])
-def test_unseen_values_change_nothing(update):
-    seen = []
-
-    class Watching(Accessor):
-        def reveal_some(self, position, attributes, drawn):
-            row = self._rows[:, position, None, None]
-            seen.append(np.stack(np.broadcast_arrays(row, attributes))[:, drawn])
-            return super().reveal_some(position, attributes, drawn)
-
-    X = examples(60, 6, sparse=0.0)
-    outputs, accessor = run(X, [0], [0.01, 0.3], [20, 60], make=Watching, update=update)
-    bill = accessor.bill()
-    assert bill.most.max() == 4
-    assert (bill.total < 4 * 60).all()
-    assert bill.total.sum() == sum(part.shape[1] for part in seen)
-    poisoned = np.full_like(X, np.nan)
-    rows, attributes = np.concatenate(seen, axis=1)
-    poisoned[rows, attributes] = X[rows, attributes]
-    assert np.isnan(poisoned).any()
-    again, _ = run(poisoned, [0], [0.01, 0.3], [20, 60], update=update)
-    for c in (20, 60):
-        np.testing.assert_array_equal(outputs[c], again[c])

@@ -20,12 +20,9 @@ from budgetreg.algorithms.aemr.moments import (
 )
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
-from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.revealed.collection import AttributeDraws, Entries
 from budgetreg.tasks import WithIntercept
-from budgetreg.testing import checks
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 from tests.tiers import slow_but
 
@@ -47,12 +44,6 @@ def aemr(X, y, orders, k, **options):
     """Return the last outputs: regressors (F, d), and intercepts (F,) or None."""
     last = fitted(X, y, orders, k, **options)[0][orders.shape[1]]
     return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
-
-
-@pytest.mark.parametrize("name", ["aemr", "aemr_cv"])
-def test_one_attribute_is_refused(name):
-    with pytest.raises(ConfigError, match="k=1"):
-        checks.examined(name).learner.split_budget(1)
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -137,20 +128,6 @@ def test_uninformative_examples_give_zero():
         assert not w.any()
 
 
-def test_permuted_attributes_permute_the_regressor():
-    """For the moments only: draws and chains use different random numbers for each column."""
-    X, y = line(200, 7)
-    rng = np.random.default_rng(0)
-    blocks, S = revealed(X, y, 3, rng)
-    turn = rng.permutation(7)
-    turned = Entries(8)
-    turned.add(turn[S][None], np.take_along_axis(X, S, axis=1)[None], y[None])
-    w, w_turned = (
-        solve(entries, 0, (200,), 7, centred=False, intercept=False).w for entries in (blocks, turned.blocks())
-    )
-    np.testing.assert_allclose(w_turned[turn], w, rtol=1e-6, atol=1e-9)
-
-
 def test_draws_prefer_variable_and_relevant_attributes():
     rng, d = np.random.default_rng(4), 8
     X = rng.normal(size=(900, d)) * [6, 6, 1, 1, 1, 1, 1, 1]
@@ -204,46 +181,3 @@ def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
         return aemr(X, y, orders, 4, partner="auto", pilot=pilot, centred=True, intercept=True, n_factors=20)
 
     assert table_error(table, m, N, fitted) <= 1.2
-
-
-OPTIONS = {
-    "alone": {"intercept": True, "centred": True},
-    "with the factor model": {"partner": "auto", "n_factors": 3, "intercept": True, "centred": True},
-}
-
-
-def numbers(outputs, f=0):
-    """Return the outputs of one stream as bytes."""
-    parts = [part[f] for output in outputs.values() for part in (output[:2] if isinstance(output, tuple) else [output])]
-    return [part.tobytes() for part in parts]
-
-
-@pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
-def test_streams_do_not_depend_on_other_streams(name):
-    """Over several blocks, one of them with full rows, and several plans."""
-    X, y = line(290, 7)
-    orders = shuffled(2, 290)
-
-    def some(streams):
-        examples, pilot = orders[streams, 10:], orders[streams, :10]
-        return fitted(X, y, examples, 3, [280], pilot, seeds=streams, **OPTIONS[name])[0]
-
-    together, turned = some([0, 1]), some([1, 0])
-    for f in range(2):
-        alone = numbers(some([f]))
-        assert alone == numbers(together, f)
-        assert alone == numbers(turned, 1 - f)
-
-
-@pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
-def test_unseen_values_change_nothing(name, monkeypatch):
-    (X, y), taken, take = line(290, 7), [], AttributeDraws.take
-    monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
-    orders = shuffled(1, 280)
-    outputs, _ = fitted(X, y, orders, 3, [20, 280], **OPTIONS[name])
-    poisoned = np.full(X.shape, np.nan)
-    cells = orders[0][:, None], np.concatenate(taken)
-    poisoned[cells] = X[cells]
-    assert np.isnan(poisoned).mean() > 0.5
-    again, _ = fitted(poisoned, y, orders, 3, [20, 280], **OPTIONS[name])
-    assert numbers(again) == numbers(outputs)

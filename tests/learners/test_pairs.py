@@ -78,24 +78,6 @@ def test_odd_budgets_leave_one_attribute_unseen(monkeypatch):
     assert (accessor.bill().total == 10).all()
 
 
-def test_streams_do_not_depend_on_other_streams(monkeypatch):
-    rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(40, 6)), rng.normal(size=40)
-    orders = np.stack([rng.permutation(40) for _ in range(3)])
-
-    def regressors(streams, problem):
-        accessor = Accessor(Table(X, y), orders[streams], len(RADII), 4, [40])
-        rngs = [np.random.default_rng(f) for f in streams]
-        learner = Baseline(name="test", update=problem)
-        ((_, W),) = learner.fit(accessor, {"B": RADII}, [40], rngs, SideInformation(4))
-        return W
-
-    for problem in ("program", "correlation"):
-        together = regressors([0, 1, 2], problem)
-        for f in range(3):
-            np.testing.assert_array_equal(regressors([f], problem)[0], together[f])
-
-
 def estimate(seed, integers):
     """Return estimates with an indefinite A, and v outside the range of the clipped A."""
     rng = np.random.default_rng(seed)

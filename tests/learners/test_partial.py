@@ -28,10 +28,6 @@ def problem(m, d, seed=0, sparse=0.6):
     return X.astype(np.uint8), np.where(X * SCALE @ w > 0, 1.0, -1.0)
 
 
-def orders(m, n_streams):
-    return np.stack([np.random.default_rng(f).permutation(m) for f in range(n_streams)])
-
-
 def run(
     X,
     y,
@@ -176,28 +172,6 @@ def test_streams_have_the_same_bytes_in_every_batch(update, k_ip, n_settings):
         alone, bill_alone = run(X, y, [f], settings, [40, 120], **draw)
         assert alone[120][0].tobytes() == together[120][f].tobytes() == reverse[120][3 - f].tobytes()
         np.testing.assert_array_equal(bill_alone.total[0], bill.total[f])
-
-
-@pytest.mark.parametrize("update", ["ogd", "eg", "pegasos"])
-def test_unseen_values_change_nothing(update):
-    X, y = problem(120, 17, seed=2)
-    settings = {"B": [1.5], LISTING[update][1]: [0.5]}
-    draw = {"update": update, "data_point": "uniform", "k_x": 2, "k_ip": 1}
-    seen = np.zeros(X.shape, dtype=bool)
-    order = np.random.default_rng(0).permutation(len(X))
-    attributes, uniforms = draws(generator("test", 0), *X.shape, uniform, 2, 1)
-    seen[order[:, None], attributes] = True
-    iterates, _ = listed(X, y, 0, *draw.values(), 1.5, 0.5)
-    for t, w in enumerate(iterates):
-        if w.any():
-            weights = w**2 if update == "ogd" else np.abs(w)
-            seen[order[t], invert(weights, uniforms[t])] = True
-    assert 0 < seen.mean() < 0.3
-    poisoned = np.where(seen, X, np.nan)
-    expected, _ = run(X.astype(float), y, [0], settings, [120], average="all", **draw)
-    outputs, _ = run(poisoned, y, [0], settings, [120], average="all", **draw)
-    np.testing.assert_array_equal(outputs[120], expected[120])
-    assert np.isfinite(outputs[120]).all()
 
 
 def test_order_of_checkpoints_does_not_change_draws():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from budgetreg.algorithms.gonen_2016 import popca
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed import designs
@@ -117,37 +116,11 @@ def test_importance_sampling_has_less_error():
     assert errors["importance"] < 0.2 * errors["active"]
 
 
-@pytest.mark.parametrize(
-    ("update", "options"), [("active", {}), ("active", {"replacement": True}), ("passive", {}), ("importance", GUIDED)]
-)
-def test_streams_do_not_depend_on_others_or_on_checkpoints(update, options):
-    """Over several blocks; passive draws of different streams have different widths."""
-    data = table(700, 12)
-    orders = np.stack([np.random.default_rng(f).permutation(700) for f in range(3)])
-    together, accessor = estimate(data, 3, update, orders, [90, 600, 700], **options)
-    for f in range(3):
-        alone, accessor_alone = estimate(data, 3, update, orders[f : f + 1], [90, 600, 700], seeds=[f], **options)
-        assert all(alone[c].tobytes() == together[c][f : f + 1].tobytes() for c in together)
-        assert accessor_alone.bill().total[0] == accessor.bill().total[f]
-    rarely, _ = estimate(data, 3, update, orders, [700], **options)
-    np.testing.assert_allclose(rarely[700], together[700], atol=1e-10)
-
-
 def test_few_examples_are_enough():
     for m in (1, 2, 3):
         outputs, accessor = estimate(table(m, 5), 2, "importance", checkpoints=[m], **GUIDED)
         assert np.isfinite(outputs[m]).all()
         assert accessor.bill().total.tolist() == [[2 * m]]
-
-
-def test_output_is_orthonormal():
-    data = table(200, 8)
-    accessor = Accessor(data, np.arange(200)[None].repeat(2, axis=0), 1, 3, [20, 200])
-    rngs = [np.random.default_rng(f) for f in range(2)]
-    learner = SecondMomentLearner(name="popca", n_components=2, update="active")
-    for checkpoint, V in learner.fit(accessor, {}, [20, 200], rngs, SideInformation(3)):
-        assert checkpoint in (20, 200) and V.shape == (2, 1, 8, 2)
-        np.testing.assert_allclose(V.transpose(0, 1, 3, 2) @ V, np.eye(2)[None, None].repeat(2, axis=0), atol=1e-12)
 
 
 @given(st.lists(st.floats(0, 1e6) | st.just(0.0), min_size=2, max_size=12), st.data())

@@ -21,13 +21,13 @@ def examples(m, noise=0.1, seed=0, d=D, n=N):
     return rng.normal(size=(m, n)) @ rng.normal(size=(n, d)) + noise * rng.normal(size=(m, d))
 
 
-def run(X, update, streams=(0,), values=None, checkpoints=None, *, k=K, n=N, make=Accessor):
+def run(X, update, streams=(0,), values=None, checkpoints=None, *, k=K, n=N):
     """Run the core along some streams, each with its order and draws."""
     name, grid = GRIDS[update]
     values = grid if values is None else values
     checkpoints = checkpoints or [len(X)]
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
-    accessor = make(Table(X, np.zeros(len(X))), orders, len(values), k, checkpoints)
+    accessor = Accessor(Table(X, np.zeros(len(X))), orders, len(values), k, checkpoints)
     rngs = [np.random.default_rng([9, f]) for f in streams]
     settings = {name: np.array(values)}
     learner = streaming_subspaces.StreamingLearner(name="test", n_components=n, update=update)
@@ -158,30 +158,3 @@ def test_subspaces_are_orthonormal_and_zeros_do_not_move_them(update):
     V0 = drawn(np.zeros((300, D)), 0)[0]
     for V in still[300][0]:
         np.testing.assert_allclose(V @ V.T, V0 @ V0.T, atol=1e-12)
-
-
-@pytest.mark.parametrize("update", GRIDS)
-def test_streams_do_not_depend_on_others_or_on_checkpoints(update):
-    X, values = examples(300, d=40, n=4), GRIDS[update][1]
-    together, _ = run(X, update, [0, 1, 2], checkpoints=[7, 256, 300], k=11, n=4)
-    for f, (g, value) in ((f, setting) for f in range(3) for setting in enumerate(values)):
-        alone, _ = run(X, update, [f], [value], k=11, n=4)
-        np.testing.assert_array_equal(alone[300][0, 0], together[300][f, g])
-
-
-@pytest.mark.parametrize("update", GRIDS)
-def test_unseen_values_change_nothing(update):
-    seen = []
-
-    class Watching(Accessor):
-        def reveal_block(self, attributes, *more):
-            seen.append((np.broadcast_to(self._rows[..., None], attributes.shape), attributes))
-            return super().reveal_block(attributes, *more)
-
-    X = examples(300)
-    outputs, _ = run(X, update, make=Watching)
-    poisoned = np.full_like(X, np.nan)
-    for rows, attributes in seen:
-        poisoned[rows, attributes] = X[rows, attributes]
-    assert np.isnan(poisoned).any()
-    np.testing.assert_array_equal(run(poisoned, update)[0][300], outputs[300])

@@ -116,17 +116,6 @@ def test_the_learner_equals_the_listing(update, k_ip, eta, kind):
                 np.testing.assert_allclose(W[f, :, g], iterates[c - 1], rtol=0, atol=1e-9, err_msg=f"at {c}")
 
 
-@pytest.mark.parametrize("update", STATES)
-def test_a_replica_has_the_same_bytes_in_any_batch(update):
-    X, y = problem(600, 70, seed=1)
-    settings = {"B": [0.5, 1.0, 3.0], "eta": [0.05, 0.5, 0.2]}
-    options = {"update": update, "control_variate": "label", "k_x": 3, "k_ip": 2}
-    together = run(X, y, [0, 1, 2], settings, [600], **options)[600]
-    for f, g in [(0, 0), (2, 1)]:
-        single = {name: values[g : g + 1] for name, values in settings.items()}
-        assert run(X, y, [f], single, [600], **options)[600].tobytes() == together[f, :, g].tobytes()
-
-
 @pytest.mark.parametrize("kind", ["mean", "label"])
 def test_targets_and_attributes_of_0_have_expectation_0(kind):
     X, y = np.zeros((300, 3)), np.zeros(300)
