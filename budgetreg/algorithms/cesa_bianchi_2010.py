@@ -103,12 +103,16 @@ def pegasos_regularisation(B: float, d: int, m: int, k: int) -> float:
 
 
 # AER for F x G replicas at once. ``U = (t - 1) w_t`` is what no step rescales, so that a step changes few coordinates.
-# Its entries are stored as keys ``kappa = sign(U) (|U| + T)`` with one threshold ``T`` per replica, 0 where ``U = 0``.
-# The projection onto the 1-ball is soft thresholding, which raises ``T`` and drops the coordinates whose keys it
-# reaches; it changes no other. So every w_t is that of the listing, up to rounding. The sampler's weights are ``|kappa|
-# - T`` for active coordinates. They are linear in ``T``: the trees hold the keys as real parts and the number of active
-# ones as imaginary parts, so that one ``T`` applies to any node. With ``h`` and ``P`` the sums of ``1/(t-1)`` and
-# ``T/(t-1)`` over the steps since the last fold, ``V + h kappa - P sign(kappa)`` is the sum of all iterates.
+# The projection of U is soft thresholding, which is one change of a threshold T for all coordinates but those that it
+# sets to 0. So every w_t is that of the listing, up to rounding.
+#
+#     kappa     keys of the coordinates: sign(U) (|U| + T), 0 where U is 0; |kappa| - T is the weight of a draw
+#     T         the threshold of a replica; raising it sets the coordinates whose keys it reaches to 0, and no other
+#     h, P      the sums of 1/(t-1) and T/(t-1) over the steps since the last fold
+#     V + h kappa - P sign(kappa)   the sum of all iterates; a fold adds to V, and T, h and P begin again at 0
+#
+# Weights are linear in T: the trees hold keys as real parts, and the number of coordinates that are not 0 as imaginary
+# parts, so that one T applies to any node.
 
 FOLD_RATIO = 1e3
 """Largest threshold before a fold, in multiples of the ball's radius; with larger ones keys would lose digits."""
@@ -148,8 +152,7 @@ class Pegasos:
         self._norm = np.zeros(shape)
         self.active = ActiveRows(n_streams, self.layout)
         self.held = np.zeros(n_streams, dtype=np.intp)
-        # Projecting twice would change the last bits: at most once per step, however often `project_and_accumulate` is
-        # called.
+        # Projecting twice would change the last bits, so only streams that have moved are projected.
         self._moved = np.zeros(n_streams, dtype=bool)
         self._norm_factor = np.zeros(n_streams)
         self._harmonic_table = np.zeros(2, dtype=np.longdouble)

@@ -11,7 +11,7 @@ from budgetreg.algorithms.gonen_2016.mbeg import mbeg
 from budgetreg.algorithms.gonen_2016.popca import popca
 from budgetreg.algorithms.hazan_koren_2012.aesvr import aesvr
 from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
-from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr, ddaerr
+from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr, ddaerr, two_phases
 from budgetreg.algorithms.registry import GROUPS, algo_options, cores, members, parameters, section
 from budgetreg.config import catalogue
 from budgetreg.config.options import ANYTHING, Options
@@ -30,7 +30,9 @@ _KINDS_OF_LEARNERS = {
 }
 
 _LISTINGS: Mapping[str, Callable[..., Any]] = {
-    listing.__name__: listing for listing in (aer, baseline, aerr, aelr, aesvr, ddaerr, ddaelr, popca, mbeg)
+    **{listing.__name__: listing for listing in (aer, baseline, aerr, aelr, aesvr, ddaerr, ddaelr, popca, mbeg)},
+    "ddaerr_two_phase": two_phases,
+    "ddaelr_two_phase": two_phases,
 }
 """The algorithms as their papers print them, by learner."""
 _LISTED = "As its paper prints it, for one setting and one example at a time:"

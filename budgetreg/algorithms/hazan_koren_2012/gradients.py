@@ -245,9 +245,21 @@ def eg_step_for(B: float, spread: float, d: int, m: int) -> float:
 
 # The same algorithms for F x G replicas at once: a step changes few coordinates of u in w = c u, and the projection or
 # the normalisation of all others is one change of c, so that every w_t is that of the listing, up to rounding.
+#
+#               OGD                                           EG
+#     u         w / c                                         2 exp(-M) sinh(theta)
+#     c         1 at first; a projection of v multiplies it   B / Z, Z = |u|_1 + 2 N = 2 exp(-M) sum(cosh(theta)),
+#               by B / max(|v|_2, B)                          N = exp(-M) sum(exp(-|theta|))
+#     V + C u   the sum of all iterates, where C sums c over the steps since the last fold
+#
+# A fold adds C u to V, and C begins again at 0; it is due when c has changed by `FOLD_RATIO` since the last one. If c or
+# Z has left the range of numbers, u is rescaled then: c becomes 1, or M the largest exponent.
 
 RESCALE_BELOW = 1e-60
-"""Smallest factor before u is rescaled, so that ``u^2`` cannot overflow."""
+"""Smallest factor c of OGD before u is rescaled, so that ``u^2`` cannot overflow."""
+
+RESCALE_RATIO = 1e100
+"""Largest Z of EG, or 1/Z, before u is rescaled."""
 
 
 class OGD(ScaledRegressors):
@@ -263,8 +275,7 @@ class OGD(ScaledRegressors):
 
     def _prepare(self) -> None:
         self._c_folded = self._c.copy()
-        # Projecting twice would change the last bits: at most once per step, however often `project_and_accumulate` is
-        # called.
+        # Projecting twice would change the last bits, so only streams that have moved are projected.
         self._moved = np.zeros(len(self._c), dtype=bool)
 
     def _begin(self, start: np.ndarray) -> None:
@@ -301,10 +312,6 @@ class OGD(ScaledRegressors):
             self._u[rows] *= np.where(replicas[f], self._c[f], 1.0)
             self._update_trees(self.layout.nodes(rows), np.array([f]))
         self._c[replicas] = 1.0
-
-
-RESCALE_RATIO = 1e100
-"""Largest Z, or 1/Z, before a new reference exponent is chosen."""
 
 
 class EG(ScaledRegressors):
