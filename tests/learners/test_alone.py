@@ -14,14 +14,16 @@ PAPERS = sorted(
     for path in ALGORITHMS.rglob("*.py")
     if "_20" in str(path.relative_to(ALGORITHMS)) and path.stem != "__init__"
 )
-MOST = 15
+OURS = ("aemr", "factors", "fixed_subset", "full_rows", "imputation", "streaming_subspaces")
+MOST = {**dict.fromkeys(PAPERS, 15), **dict.fromkeys(OURS, 20)}
+"""Modules of this package that a module may load; those that store what they see need more."""
 
 
-@pytest.mark.parametrize("module", PAPERS)
-def test_a_paper_loads_few_modules(module):
+@pytest.mark.parametrize("module", MOST)
+def test_an_algorithm_loads_few_modules(module):
     code = f"import sys, budgetreg.algorithms.{module}; print(*(m for m in sys.modules if m.startswith('budgetreg')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     loaded = done.stdout.split()
     assert f"budgetreg.algorithms.{module}" in loaded
-    assert len(loaded) <= MOST, loaded
+    assert len(loaded) <= MOST[module], loaded
     assert not [name for name in loaded if name.startswith("budgetreg.testing")]

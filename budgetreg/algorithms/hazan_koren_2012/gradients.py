@@ -252,8 +252,8 @@ def eg_step_for(B: float, spread: float, d: int, m: int) -> float:
 #               by B / max(|v|_2, B)                          N = exp(-M) sum(exp(-|theta|))
 #     V + C u   the sum of all iterates, where C sums c over the steps since the last fold
 #
-# A fold adds C u to V, and C begins again at 0; it is due when c has changed by `FOLD_RATIO` since the last one. If c or
-# Z has left the range of numbers, u is rescaled then: c becomes 1, or M the largest exponent.
+# A fold adds C u to V, and C begins again at 0; it is due when c has changed by `FOLD_RATIO` since the last one. If c
+# or Z is about to leave the range of numbers, u is rescaled then: c becomes 1, or M the largest exponent.
 
 RESCALE_BELOW = 1e-60
 """Smallest factor c of OGD before u is rescaled, so that ``u^2`` cannot overflow."""
