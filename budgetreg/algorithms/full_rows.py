@@ -126,7 +126,6 @@ class ExactGradientLearner(Learner):
 _BLOCK_VALUES = 2**18
 """Attribute values of one stream in a block."""
 
-
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
 
 _BLOCK = 2**14

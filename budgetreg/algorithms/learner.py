@@ -456,26 +456,20 @@ ON_FULL_ROWS: Mapping[str, str] = {
 }
 """The checks that learners skip that see all attributes, with the reasons."""
 
-
 ONE_PASS = "each example leads to a step, none to a minimum"
-
 
 UNBOUNDED = "nothing is clipped or projected on the way"
 """Reasons to skip a check that several learners share."""
 
-
 SPLIT = one_of("literal", "even") | whole(1)
 
-
 AVERAGE = one_of("all", "suffix", "last")
-
 
 IGNORABLE: Options = {
     "split": Option("the split of the budget", SPLIT | NOTHING, default=None),
     "average": Option("the averaging of iterates", AVERAGE | NOTHING, default=None),
 }
 """Keys that all learners accept, with or without effect, so that a sweep may set them for all."""
-
 
 UPDATES: Mapping[str, str] = {
     "ogd": "online gradient descent in the 2-ball",

@@ -107,9 +107,9 @@ def inflation(counts: np.ndarray) -> np.ndarray:
 class Rescaled:
     """Revealed values in units of their attributes.
 
-    The values that were seen of an attribute may not show how large others will be: see `negligible` and
-    `budgetreg.revealed.columns`. In units of their standard deviation, the next value could have any size,
-    and so could a prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value
+    The values that were seen of an attribute may not show how large others will be: see `negligible`, `over_decades`
+    and `few_differ`. In units of their standard deviation, the next value could have any size, and so could a
+    prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value
     to come moves what is expected of others.
 
     Parameters
@@ -133,8 +133,8 @@ class Rescaled:
         See `inflation`; infinite for attributes that are left out, and in streams whose attributes seem to have no
         variance, see `infinite_variance`; 1 for attributes that do not vary, and if values are not scaled.
     excess : ndarray of float, shape (F,)
-        How much larger new values are, see `budgetreg.revealed.columns`; 0 if values are not scaled, because the scale
-        of such data is known beforehand and bounds them.
+        How much larger new values are, see the function `excess`; 0 if values are not scaled, because the scale of such
+        data is known beforehand and bounds them.
     """
 
     def __init__(
@@ -149,22 +149,15 @@ class Rescaled:
         self.left_out = np.zeros((F, d), dtype=bool)
         if not scaled:
             return
-        stream = np.arange(F)[:, None, None]
 
-        def total(values: Sequence[np.ndarray]) -> np.ndarray:
-            parts = [sums(block.attributes, x, d + 2)[:, :d] for block, x in zip(blocks, values, strict=True)]
-            return np.asarray(np.sum(parts, axis=0))
+        def total(values: Iterable[np.ndarray]) -> np.ndarray:
+            return _totals(blocks, values, d)[:, :d]
 
-        def of_columns(statistic: np.ndarray, others: float) -> list[np.ndarray]:
-            filled = np.append(statistic, np.full((len(statistic), 2), others), axis=1)  # targets, and missing values
-            return [filled[stream, block.attributes] for block in blocks]
-
-        counts = total([np.ones(block.values.shape) for block in blocks])
-        means = total([block.values for block in blocks]) / np.maximum(counts, 1)
-        squares = total([np.square(block.values) for block in blocks])
-        deviations = total(
-            [np.square(block.values - m) for block, m in zip(blocks, of_columns(means, 0.0), strict=True)]
-        )
+        counts = total(np.ones(block.values.shape) for block in blocks)
+        means = total(block.values for block in blocks) / np.maximum(counts, 1)
+        squares = total(np.square(block.values) for block in blocks)
+        of_blocks = zip(blocks, _of_columns(blocks, means, d, others=0.0), strict=True)
+        deviations = total(np.square(block.values - m) for block, m in of_blocks)
         self._units, varies = units(counts, squares, deviations)
         scale, shift = stored or (np.ones((F, d)), np.zeros((F, d)))
         spreads, levels = np.sqrt(deviations / np.maximum(counts - 1, 1)) / scale, np.abs(means + shift) / scale
@@ -185,7 +178,7 @@ class Rescaled:
         self.left_out = small | wild
         self._units = np.where(small, largest * scale, np.where(wild, LARGER * self._units, self._units))
         self.inflation = np.where(varies, np.where(self.left_out | heavy, np.inf, inflation(counts)), 1.0)
-        divisors = of_columns(self._units, 1.0)
+        divisors = _of_columns(blocks, self._units, d, others=1.0)
         self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
         for f in range(F):
             attributes, values = _joined(self.blocks, f)
@@ -207,6 +200,19 @@ class Rescaled:
         mean, covariance = moments(f)
         units = np.append(self._units[f], 1.0)
         return JointMoments(mean * units, covariance * np.outer(units, units))
+
+
+def _totals(blocks: Sequence[Block], values: Iterable[np.ndarray], d: int) -> np.ndarray:
+    """Return the sums of values (F, T, n) of each block by column, (F, d + 2): attributes, target, missing values."""
+    parts = [sums(block.attributes, x, d + 2) for block, x in zip(blocks, values, strict=True)]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def _of_columns(blocks: Sequence[Block], statistic: np.ndarray, d: int, *, others: float) -> list[np.ndarray]:
+    """Return for each value the statistic of its column, given that of the first columns (F, c); `others` beyond."""
+    F, c = statistic.shape
+    filled, stream = np.append(statistic, np.full((F, d + 2 - c), others), axis=1), np.arange(F)[:, None, None]
+    return [filled[stream, block.attributes] for block in blocks]
 
 
 def _joined(blocks: Sequence[Block], f: int) -> tuple[np.ndarray, np.ndarray]:
@@ -611,15 +617,12 @@ class StandardisedEntries:
         excess: np.ndarray | float = 0.0,
     ) -> None:
         F = len(blocks[0].values)
-        stream = np.arange(F)[:, None, None]
 
         def total(values: Iterable[np.ndarray]) -> np.ndarray:
-            parts = [sums(block.attributes, x, d + 2)[:, :-1] for block, x in zip(blocks, values, strict=True)]
-            return np.sum(parts, axis=0)
+            return _totals(blocks, values, d)[:, :-1]
 
         def of_columns(statistic: np.ndarray) -> list[np.ndarray]:
-            filled = np.append(statistic, np.ones((F, 1)), axis=1)  # missing values have one more column
-            return [filled[stream, block.attributes] for block in blocks]
+            return _of_columns(blocks, statistic, d, others=1.0)
 
         counts = total(np.ones(block.values.shape) for block in blocks)
         n = np.maximum(counts, 1)

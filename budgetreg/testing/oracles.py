@@ -182,9 +182,7 @@ class _ImputedOracle(GradientOracle):
 _ORDERS = (1, 3)
 """Orders of the series that are enumerated."""
 
-
 _MOVES = REFERENCE_UPDATES["ogd"]
-
 
 _Q = np.full(D, 1 / D)
 """Probabilities of the data point's draws."""
@@ -419,7 +417,6 @@ def _greedy(M: np.ndarray, c: np.ndarray, strength: float, k: int) -> list[int]:
 
 
 PAIR_D = 4
-
 
 _X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
 

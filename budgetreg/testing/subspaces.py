@@ -198,7 +198,6 @@ def _compare_pooled(learner: SecondMomentLearner) -> None:
 _X_1 = np.array([0.5, 0.9, 1.2, -0.8])
 """The first example, which moves the weight matrix."""
 
-
 _ALPHA, _W = 0.3, np.array([0.4, 0.3, 0.2, 0.1])
 """Share of uniform pairs, and the diagonal of a weight matrix over n, for estimates of one example."""
 

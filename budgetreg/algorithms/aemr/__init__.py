@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 CANDIDATE = Parameter("candidate", "which candidate", absolute=True, tried=(1.0, 15.0), unlimited=False)
 
-
 _CLEANED = "moments are shrunk and cleaned, hence biased, less with each example"
 
 

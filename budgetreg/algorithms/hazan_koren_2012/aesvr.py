@@ -307,10 +307,8 @@ def _draw(w: np.ndarray, cumulative: np.ndarray, uniforms: np.ndarray) -> tuple[
 MOST_DRAWS = 1e8
 """Draws that GenEst may average for one factor."""
 
-
 LARGE_SECOND_MOMENT = 1e4
 """Of GenEst's estimates of a slope that is 1 at most: beyond it, nothing can be learned in a pass of usual length."""
-
 
 _PLUG_IN = "the plug-in is biased, and bounded instead"
 
