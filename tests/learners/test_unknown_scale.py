@@ -15,7 +15,7 @@ from budgetreg.protocol.side_information import spreads
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.tails import few_differ, over_decades
 from budgetreg.revealed.units import Rescaled
-from budgetreg.study.learning import learn
+from budgetreg.study.model import learn
 
 N, TEST, D = 100, 2000, 6
 
