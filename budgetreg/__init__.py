@@ -9,13 +9,13 @@ TYPE_CHECKING = False  # typing has it, and takes longer to load than all of --h
 if TYPE_CHECKING:
     from budgetreg import estimators
     from budgetreg.api import draw_study, fit, load, run
-    from budgetreg.study.study import Study
+    from budgetreg.study import Study
 
 __all__ = ["Study", "__version__", "draw_study", "estimators", "fit", "load", "run"]
 
 __version__ = "0.1.0"
 
-_PLACES = {name: "budgetreg.api" for name in ("draw_study", "fit", "load", "run")} | {"Study": "budgetreg.study.study"}
+_PLACES = {name: "budgetreg.api" for name in ("draw_study", "fit", "load", "run")} | {"Study": "budgetreg.study"}
 
 
 def __getattr__(name: str) -> object:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from budgetreg.runs.progress import Later
     from budgetreg.runs.reading import Results
     from budgetreg.runs.runner import RunOutcome
-    from budgetreg.study.study import Study
+    from budgetreg.study import Study
 
 _FIXED = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction")
 """Keys of `run` that `fit` sets itself."""

@@ -15,7 +15,7 @@ import pandas as pd
 from stress_trials import Trial, TrialResult, forked
 
 from budgetreg import Study
-from budgetreg.study.store import StudyFile
+from budgetreg.study.file import StudyFile
 
 _NAMES, _ATTRIBUTES = [f"p{number}" for number in range(8)], ["a", "b", "c"]
 _COMMANDS = (

@@ -65,9 +65,7 @@ from budgetreg.revealed.designs import fixed_size, regression_weights, working_p
 from budgetreg.streams import generator
 from budgetreg.study.error import Interval, estimate_error
 from budgetreg.study.forecast import forecast
-from budgetreg.study.held_out import shared_with_target, target_variance
-from budgetreg.study.joint import JointModel
-from budgetreg.study.learning import learn
+from budgetreg.study.model import JointModel, learn
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "study_accuracy.csv"
 SEEDS, K = 10, 4
@@ -116,7 +114,7 @@ def bought(X: np.ndarray, y: np.ndarray, seed: int, rng: np.random.Generator) ->
     if seed % 2:
         first = n // UNIFORM
         model = learn(np.where(known[:first], X[:first], np.nan), y[:first], seed=seed)
-        given = np.diagonal(model.covariance) - np.square(shared_with_target(model)) / target_variance(model)
+        given = np.diagonal(model.covariance) - np.square(model.shared_with_target) / model.target_variance
         weights = regression_weights(np.sqrt(np.maximum(given, 0)), model.w)
         draw = fixed_size(working_probabilities(weights, K, MIX), K)
         attributes = np.concatenate([draw(rng).attributes for _ in range(n)])[: n - first]

@@ -23,9 +23,8 @@ from budgetreg.figures.study_tables import (
 from budgetreg.files import at_home, refuse_foreign, write_atomically
 from budgetreg.notices import in_one_line, plural, say
 from budgetreg.runs.tables import as_csv, refuse_other
-from budgetreg.study.order_files import order_csv
-from budgetreg.study.ordering import Order
-from budgetreg.study.study import Study
+from budgetreg.study import Study
+from budgetreg.study.orders import Order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +117,7 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
 
     def check(order: Order) -> None:
         if out is not None:  # results may have been written into an order that is there
-            refuse_foreign(out, order_csv(order.lines).__eq__, study.files)
+            refuse_foreign(out, order.csv().__eq__, study.files)
 
     order = study.place_order(
         _amount(keys, "spend"),
@@ -132,7 +131,7 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         f"order {order.number}: {plural(len(order.lines), 'value')} of {plural(examples, 'example')} for "
         f"{exact_money(order.cost)} {order.unit}: {order.reason}"
     )
-    content = order_csv(order.lines)
+    content = order.csv()
     if out is not None:
         try:
             write_atomically(out, content)

@@ -12,8 +12,8 @@ from budgetreg.figures.library import Artist, Axes, Figure, Patch
 from budgetreg.figures.palette import COLOURS
 from budgetreg.figures.ticks import set_ticks
 from budgetreg.notices import in_one_line
-from budgetreg.study.bill import StudyBill
-from budgetreg.study.estimates import Estimates
+from budgetreg.study.forecast import Estimates
+from budgetreg.study.state import StudyBill
 
 _SIZE, _ROW, _LEAST = (9.0, 3.2), 0.2, 1.4  # inches: of the figure, its height for each attribute, and besides
 _MOST = 30  # attributes that have a bar

@@ -6,9 +6,8 @@ from rich.table import Table
 
 from budgetreg.figures.tables import right, table
 from budgetreg.notices import plural
-from budgetreg.study.bill import UNORDERED, StudyBill
-from budgetreg.study.estimates import Estimates
-from budgetreg.study.state import State
+from budgetreg.study.forecast import Estimates
+from budgetreg.study.state import UNORDERED, State, StudyBill
 
 ABOUT_ESTIMATES = "error relative to that of the mean target, estimated without complete rows, with 90 % intervals:"
 

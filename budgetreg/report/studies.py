@@ -11,8 +11,8 @@ from budgetreg.figures.tables import right
 from budgetreg.report.images import drawn
 from budgetreg.report.page import PagePart, PageTable, Section
 from budgetreg.report.tables import listing, page_table
+from budgetreg.study import Study
 from budgetreg.study.state import State
-from budgetreg.study.study import Study
 
 _BILLS = ("By attribute", "By order")
 _FACTS = {

@@ -1,1 +1,519 @@
-"""Tables with holes: what is learned from the values that were bought, and which ones to buy next."""
+"""A study: one file that records what was bought of each example, and recommends what to buy next."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from budgetreg.errors import ConfigError, UserError
+from budgetreg.files import at_home, refuse_foreign, write_atomically
+from budgetreg.study.error import ErrorEstimate, Interval
+from budgetreg.study.examples import (
+    ID,
+    attributes_of,
+    examples_of,
+    examples_sheet,
+    new_examples,
+    with_column,
+    with_targets,
+)
+from budgetreg.study.file import StudyFile
+from budgetreg.study.forecast import Estimates, estimates_of, forecast_of, keep, kept
+from budgetreg.study.model import EXPORTED, JointModel, check_learner, estimator_of, fitted, joint_of, model_file
+from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of
+from budgetreg.study.results import Recorded, record
+from budgetreg.study.sheets import read_sheet, sheet_of, text_of
+from budgetreg.study.state import State, StudyBill, add, bill_of, create, state_of, table_csv, targets_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from budgetreg.estimators import BudgetRegressor
+
+
+class Study:
+    """A study. Several processes may use its file; a change is whole, and durable when the call returns.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it is no study, damaged, changed by another program, or of a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/trial.db"
+    >>> costs = {"age": 0, "test": 30}
+    >>> study = Study.create(path, examples=["p1", "p2"], targets=[1.5, 2.0], costs=costs, unit="EUR")
+    >>> order = study.ask(spend=30)
+    >>> order["value"] = 1.0
+    >>> study.tell(order).values
+    2
+    >>> study.bill().total
+    30.0
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = at_home(path)
+        self._store = StudyFile(self.path)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        examples: "pd.DataFrame | Sequence[object] | str | Path",
+        targets: "Mapping[object, object] | Sequence[object] | str | None" = None,
+        attributes: Sequence[str] = (),
+        costs: "Mapping[str, float] | str | Path | None" = None,
+        groups: Mapping[str, str] | None = None,
+        ranges: str | Path | None = None,
+        id: str = "",
+        drop: Sequence[str] = (),
+        unit: str | None = None,
+        seed: int = 0,
+        algo: str = "aemr",
+    ) -> Self:
+        """Create a study and open it; if the same call has created it already, only open it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The new file.
+        examples : DataFrame, sequence, str or Path
+            The names of the examples; or a table, or the path of one (CSV or Parquet), with their values that are known
+            beforehand, which are free. NaN marks what is not known.
+        targets : mapping, sequence or str, optional
+            Targets, by name or in the order of the examples; or the column that holds them, here or in a table that is
+            added later, by default `target`. None or NaN marks a target that is not known yet. Text with two different
+            labels is two-valued.
+        attributes : sequence of str, optional
+            Attributes that no example has yet; those in the table and in the price list need not be named.
+        costs : mapping, str or Path, optional
+            Price of each attribute, or the path of a price list with the columns attribute,cost and perhaps group. By
+            default, each costs 1.
+        groups : mapping of str to str, optional
+            The group of each attribute that is bought together with others, at the price of any of them.
+        ranges : str or Path, optional
+            List with the columns attribute,low,high; results that lie far outside are refused.
+        id : str, optional
+            Column of the examples' names. By default, of a table, the column `example` if there is one, else the index
+            of a frame and the numbers of the rows of a file.
+        drop : sequence of str, optional
+            Columns of the table to leave out.
+        unit : str, optional
+            Unit of the prices.
+        seed : int
+            Seed of all draws.
+        algo : str
+            The learner.
+
+        Raises
+        ------
+        ConfigError
+            If there is another file at the path, or a choice is impossible.
+        DataError
+            If a table or a list cannot be used.
+        """
+        id, drop = text_of(id), list(map(text_of, drop))
+        sheet, target = with_targets(examples_sheet(examples, id), targets, id or ID)
+        rows = examples_of(sheet, target, id, drop)
+        offered = attributes_of(rows, attributes, costs, groups or {}, ranges, unit, drop)
+        check_learner(algo)
+        create(at_home(path), rows, offered, _whole("seed", seed, 0), algo)
+        return cls(path)
+
+    @property
+    def files(self) -> list[str]:
+        """The file, and those that SQLite may keep beside it: nothing else is written there."""
+        return [os.path.realpath(self.path) + ending for ending in ("", "-wal", "-shm", "-journal")]
+
+    def __enter__(self) -> Self:
+        """Return the study."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Do nothing, see `close`."""
+
+    def close(self) -> None:
+        """Do nothing: no file stays open between calls, and at any moment a copy of the file is a backup."""
+
+    def add(
+        self,
+        examples: "pd.DataFrame | Sequence[object] | str | Path",
+        targets: "Mapping[object, object] | Sequence[object] | None" = None,
+        *,
+        drop: Sequence[str] = (),
+        replace: bool = False,
+    ) -> dict[str, int]:
+        """Add examples, targets or free values; nothing is added if something is wrong.
+
+        Parameters
+        ----------
+        examples, targets, drop
+            As for `create`, with the names of the examples, and with the study's columns.
+        replace : bool
+            Whether a different target or value may take the place of a known one; the log keeps both.
+
+        Returns
+        -------
+        dict of str to int
+            How many `examples`, `targets` and `values` are new, and how many are `replaced`.
+
+        Raises
+        ------
+        DataError
+            If the table cannot be used, or something differs from what is known.
+        """
+        with self._store.writing():
+            facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
+            names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
+            sheet = examples_sheet(examples, facts["id"])
+            if targets is not None:
+                sheet = with_column(sheet, facts["target"], targets, facts["id"])
+            # Not by their numbers: a second table begins to count again.
+            sheet.column(facts["id"], "it names the examples")
+            rows = examples_of(sheet, facts["target"], facts["id"], list(map(text_of, drop)), names)
+            return add(self._store, rows, replace)
+
+    def ask(
+        self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
+    ) -> "pd.DataFrame":
+        """Record the next order, and return it as a frame.
+
+        Parameters
+        ----------
+        spend : float
+            The most that it may cost.
+        per_example : int, optional
+            The most attributes (groups) of one example, over all orders together.
+        seed : int, optional
+            Seed of the draws; that of the study by default.
+        order : int, optional
+            The number that the order gets. If there is an order with it that was asked for in the same way, it is
+            returned again, so that a program that was killed can repeat the call.
+
+        Returns
+        -------
+        DataFrame
+            The columns order, example, attribute, cost and value, which is empty.
+
+        Raises
+        ------
+        ConfigError
+            If a limit is impossible, nothing can be ordered, or the number belongs to another order.
+        """
+        return _frame(self.place_order(spend, per_example, seed=seed, order=order))
+
+    def place_order(
+        self,
+        spend: float,
+        per_example: int | None = None,
+        *,
+        seed: int | None = None,
+        order: int | None = None,
+        check: Callable[[Order], None] = lambda order: None,
+    ) -> Order:
+        """Record the next order, and return it with the reason for it, see `ask`; nothing happens if `check` raises."""
+        if not 0 <= spend < float("inf"):
+            raise ConfigError(f"spend={spend}: must be a number of at least 0")
+        per_example, order = _whole("per_example", per_example, 1), _whole("order", order, 1)
+        seed = _whole("seed", seed, 0)
+        with self._store.writing():
+            placed = ask(self._store, float(spend), per_example, seed, order)
+            check(placed)
+        return placed
+
+    def order(self, number: int) -> "pd.DataFrame":
+        """Return an order as it was asked for.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such order.
+        """
+        with self._store.reading():
+            return _frame(order_of(self._store, _whole("order", number, 1)))
+
+    def tell(self, results: "pd.DataFrame | str | Path", *, replace: bool = False, free: bool = False) -> Recorded:
+        """Record results; nothing is recorded if one of them is wrong.
+
+        Parameters
+        ----------
+        results : DataFrame, str or Path
+            A table with the columns example, attribute and value, such as a completed order; or the path of one. Rows
+            may be in any order. An empty value is still pending; `unavailable` will never be measured, and is not
+            charged.
+        replace : bool
+            Whether a result may take the place of a different one; the log keeps both.
+        free : bool
+            Whether values that nobody ordered are not charged.
+
+        Returns
+        -------
+        Recorded
+            Numbers of values. Results that are known already change nothing.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used, or differs from what is known.
+        """
+        path = isinstance(results, str | Path)
+        sheet = read_sheet(at_home(results)) if path else sheet_of(results, "the results")  # type: ignore[arg-type]
+        with self._store.writing():
+            return record(self._store, sheet, replace, free)
+
+    def cancel(self, order: int) -> int:
+        """Cancel the pending values of an order and return how many there were; repeating it changes nothing.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such order.
+        """
+        with self._store.writing():
+            return cancel(self._store, _whole("order", order, 1))
+
+    def fit(self) -> "BudgetRegressor":
+        """Return an estimator that is fitted to all known values; it predicts examples with holes.
+
+        Raises
+        ------
+        DataError
+            If no target is known.
+        """
+        return estimator_of(self.state())
+
+    def error(self) -> ErrorEstimate:
+        """Return the estimated error for a new example; no complete row is needed. See `estimates`."""
+        return self.estimates().error
+
+    def forecast(self, spendings: Sequence[float]) -> list[Interval]:
+        """Return forecasts of the error after further spending, with 90 % intervals.
+
+        They are for new examples of which all attributes are measured.
+
+        Raises
+        ------
+        ConfigError
+            If a spending is not a number of at least 0.
+        DataError
+            If too little is known.
+        """
+        for spending in spendings:
+            if not 0 <= spending < float("inf"):
+                raise ConfigError(f"spending {spending}: must be a number of at least 0")
+        state = self.state()
+        return forecast_of(state, fitted(state), self._estimates(state).error, list(map(float, spendings)))
+
+    def estimates(self) -> Estimates:
+        """Return estimates of the error and a forecast; the file keeps them, if it can be written.
+
+        Returns
+        -------
+        Estimates
+            Errors relative to that of the mean target, with 90 % intervals: if all attributes of a new example are
+            measured, if as many are measured as were bought on average, and the former after further spending.
+
+        Raises
+        ------
+        DataError
+            If too little is known.
+        """
+        return self._estimates(self.state())
+
+    def history(self) -> list[Estimates]:
+        """Return all estimates that were made so far, in their order."""
+        with self._store.reading():
+            return list(kept(self._store).values())
+
+    def _estimates(self, state: State) -> Estimates:
+        with self._store.reading():
+            known = kept(self._store).get(state.version)
+        if known is not None:
+            return known
+        estimates = estimates_of(state)  # takes long, so that others may write meanwhile
+        with suppress(UserError), self._store.writing():  # whoever may only read the file gets them all the same
+            keep(self._store, state, estimates)
+        return estimates
+
+    def predict(
+        self, examples: "pd.DataFrame | np.ndarray | str | Path", *, model: "BudgetRegressor | None" = None
+    ) -> "pd.DataFrame":
+        """Return predictions for other examples, which may have holes.
+
+        Parameters
+        ----------
+        examples : DataFrame, ndarray, str or Path
+            A table, or the path of one, whose columns are matched by name; attributes that it lacks are holes. Or an
+            array with all attributes.
+        model : BudgetRegressor, optional
+            What `fit` has returned, so that it is not learned again.
+
+        Returns
+        -------
+        DataFrame
+            The name of each example (in the column `example`, if that of the study is called as one of the others), its
+            `prediction`, the standard deviation `std` of the target around it, and of a
+            two-valued target, whose values are -1 and +1, the nearer `label`.
+        """
+        state = self.state()
+        names, X = new_examples(examples, state.attributes, state.facts["id"])
+        predictions, deviations = _model(state, model).predict(X, return_std=True)
+        columns = {"prediction": predictions, "std": deviations}
+        if len(state.labels) == 2:
+            columns["label"] = np.array(state.labels)[(predictions > 0).astype(int)]
+        return _pandas().DataFrame({_id_beside(state, columns): names, **columns})
+
+    def next(
+        self,
+        examples: "pd.DataFrame | np.ndarray | str | Path",
+        spend: float = float("inf"),
+        *,
+        model: "BudgetRegressor | None" = None,
+    ) -> "pd.DataFrame":
+        """Return what to measure next of each of several new examples, most useful first, and what it brings.
+
+        Parameters
+        ----------
+        examples, model
+            As for `predict`.
+        spend : float
+            The most that may be spent on each example.
+
+        Returns
+        -------
+        DataFrame
+            The name of the example, in a column as for `predict`, `attribute`, `cost`, and the standard deviation of
+            the target around the prediction before (`std_before`) and after (`std_after`) the measurement. Of
+            attributes that are bought together, the first has the cost and the gain. Examples for which nothing helps
+            have no rows.
+        """
+        if not spend >= 0:
+            raise ConfigError(f"spend={spend}: must be a number of at least 0")
+        state = self.state()
+        names, X = new_examples(examples, state.attributes, state.facts["id"])
+        orders = next_cells(_model(state, model), X, state.costs, state.groups, spend)
+        rows = [
+            (
+                name,
+                state.attributes[at],
+                measured.price if first else 0.0,
+                measured.before if first else measured.after,
+                measured.after,
+            )
+            for name, order in zip(names, orders, strict=True)
+            for measured in order
+            for at, first in ((at, at == measured.attributes[0]) for at in measured.attributes)
+        ]
+        columns = ["attribute", "cost", "std_before", "std_after"]
+        return _pandas().DataFrame(rows, columns=[_id_beside(state, columns), *columns])
+
+    def export(self, path: str | Path) -> None:
+        """Write the known values as a table, or the fitted model as a file that ``budgetreg predict`` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which ends in ``.csv`` or ``.npz``.
+
+        Raises
+        ------
+        ConfigError
+            If the name has another ending, or a file is there: only the same table, and a model that this method wrote,
+            are replaced.
+        UserError
+            If the file cannot be written.
+        """
+        path = at_home(path)
+        with self._store.reading():
+            state, targets = state_of(self._store), targets_of(self._store)
+        if path.suffix.lower() == ".csv":
+            content = table_csv(state, targets)
+            refuse_foreign(path, content.__eq__, self.files)
+        elif path.suffix.lower() == ".npz":
+            refuse_foreign(path, lambda old: old.endswith(EXPORTED), self.files)
+            content = model_file(fitted(state), state)
+        else:
+            raise ConfigError(f"out={path}: must end in .csv, for a table, or in .npz, for a model")
+        write_atomically(path, content)
+
+    def bill(self) -> StudyBill:
+        """Return the bill: what was paid for each attribute and order, and what is pending."""
+        with self._store.reading():
+            return bill_of(self._store, state_of(self._store))
+
+    def state(self) -> State:
+        """Return the known values as arrays."""
+        with self._store.reading():
+            return state_of(self._store)
+
+    def table(self) -> "pd.DataFrame":
+        """Return a table of names, attributes and targets; NaN and None mark holes."""
+        with self._store.reading():
+            state, targets = state_of(self._store), targets_of(self._store)
+        columns = {state.facts["id"]: list(state.examples), **dict(zip(state.attributes, state.values.T, strict=True))}
+        return _pandas().DataFrame({**columns, state.facts["target"]: targets})
+
+    def log(self) -> "pd.DataFrame":
+        """Return all events in their order: event, example, attribute, order, and the old and the new value."""
+        with self._store.reading():
+            rows = self._store.rows(
+                "SELECT event, examples.name, attributes.name, order_number, old, new FROM log "
+                "LEFT JOIN examples ON examples.number = example LEFT JOIN attributes ON attributes.number = attribute "
+                "ORDER BY log.number"
+            )
+        return _pandas().DataFrame(rows, columns=["event", "example", "attribute", "order", "old", "new"], dtype=object)
+
+
+def _frame(order: Order) -> "pd.DataFrame":
+    frame = _pandas().DataFrame(order.lines, columns=list(COLUMNS[:-1]))
+    return frame.assign(value=float("nan"))
+
+
+def _whole(key: str, number: Any, least: int) -> Any:
+    """Return a whole number, or None, as Python's own.
+
+    Raises
+    ------
+    ConfigError
+        If it is another number, or below `least`.
+    """
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise ConfigError(f"{key}={number}: must be a whole number of at least {least}")
+    return int(number)
+
+
+def _id_beside(state: State, columns: Collection[str]) -> str:
+    """Return the column of the examples' names: that of the study, unless it is one of the other columns."""
+    return ID if state.facts["id"] in columns else state.facts["id"]
+
+
+def _model(state: State, estimator: "BudgetRegressor | None") -> JointModel:
+    """Return what an estimator has learned; it is learned now if there is none."""
+    return fitted(state) if estimator is None else joint_of(estimator)
+
+
+def _pandas() -> Any:
+    import pandas as pd  # here, as it is slow to load
+
+    return pd

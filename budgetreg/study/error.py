@@ -4,23 +4,33 @@ Each fold of the examples is judged by a model of the others. Two estimates of t
 combined:
 
 - the expected loss given what a held-out example shows and its target, under the model with covariances that held-out
-  products have corrected, see `budgetreg.study.held_out`;
+  products have corrected;
 - the moment estimate, in which each product of two values counts by the inverse of the share of the examples that show
   it. It is unbiased if all examples are equally likely to show a pair, but varies much. So it counts for more the less
   it varies, and for little unless there are many examples.
+
+A model of other examples has ``r = y - b - <w, m>`` for a held-out example, m being the expectation of x given the
+values A that are present. Its loss with all attributes is ``(r - <w, x - m>)^2``, of which the second part is not seen.
+Under the model, with ``V`` the covariance of x given A and ``beta`` the regressor that attributes and target imply,
+
+    cov(<w, x>, y | A) = w'V beta,    var(y | A) = s^2 + beta'V beta.
+
+The model's covariances are too large in the direction of w where it took chance for a common factor, because w was
+learned from the same values. Held-out products of two values show by how much.
+
+Models of all folds but one have seen fewer values than that of all examples. A learning curve makes up for this.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from budgetreg.algorithms.conditional import conditional
 from budgetreg.errors import DataError
 from budgetreg.streams import generator
-from budgetreg.study.held_out import Part, corrected, losses, unbiased
-from budgetreg.study.joint import JointModel
-from budgetreg.study.learning import learn
-from budgetreg.study.learning_curve import LearningCurve
+from budgetreg.study.model import JointModel, learn
 
 _FOLDS, _FEWEST = 5, 10
 """Folds, and the fewest examples that can be judged."""
@@ -37,6 +47,29 @@ _TRUST, _LEAST_SPREAD = 0.06, 0.1
 
 _FLOOR, _LARGEST = 0.25, 1.2
 """An estimate is at least this share of the expected loss under the model, and no end of an interval is larger."""
+
+_CHUNK = 2**23
+"""Numbers in the covariances that are held at a time."""
+
+_SPREADS = (0.25, 0.5)
+"""Prior standard deviations of the slopes of held-out products on the model's, about 1."""
+
+_LARGEST_SLOPE, _SMALLEST_EIGENVALUE = 1.3, 1e-3
+"""Largest slope; and the smallest eigenvalue of a corrected correlation."""
+
+_NONE, _ROUNDING, _LARGEST_RIDGE = 1e-9, 1e-6, 1e6
+"""Eigenvalues of a correlation that count as none, what rounding may change, and a ridge that leaves nothing."""
+
+_EXAMPLES = 256
+"""Examples that stand for all, if there are more."""
+
+_ATTAINED = 0.75
+"""Share of the excess that is gained with more values: attributes are not normal, and the floor is not that of a normal
+distribution."""
+
+_NOISE = 0.3
+"""Share of the target's variance that is taken to be noise. An estimated error less the excess would be a worse guess:
+its own error would be magnified."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +115,107 @@ class ErrorEstimate:
     as_bought: Interval
 
 
+class Part(NamedTuple):
+    """A model, and examples that it has not seen.
+
+    Attributes
+    ----------
+    model : JointModel
+        It has `shared`.
+    X : ndarray of float, shape (n, d)
+        NaN for missing values.
+    y : ndarray of float, shape (n,)
+        Targets.
+    """
+
+    model: JointModel
+    X: np.ndarray
+    y: np.ndarray
+
+    @property
+    def deviations(self) -> np.ndarray:
+        """The attributes less the model's means, 0 where missing, shape (n, d)."""
+        return np.where(self.known, self.X - self.model.mean, 0.0)
+
+    @property
+    def known(self) -> np.ndarray:
+        """The present values, bool of shape (n, d)."""
+        return ~np.isnan(self.X)
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """The targets less what is predicted at the attributes' means, shape (n,)."""
+        return self.y - self.model.b - self.model.w @ self.model.mean
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Squared errors of held-out examples, each of shape (n,).
+
+    Attributes
+    ----------
+    bought : ndarray of float
+        ``r^2``, of predictions from the values that are present.
+    unseen : ndarray of float
+        ``w'V w``, the variance that the missing values leave.
+    given : ndarray of float
+        Expected loss with all attributes, given the values that are present and the target.
+    """
+
+    bought: np.ndarray
+    unseen: np.ndarray
+    given: np.ndarray
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The error with all attributes by the values that were bought, relative to that with those that are known.
+
+    An example of which the values A are present adds ``(S - V) / (s2 + w'V w)`` to the precision M of the regressor, in
+    expectation over the values. S is the covariance of the attributes, V that given A, w the regressor and s2 the
+    noise. The error exceeds the noise by ``tr(S M^-1)``. All of it is in units of the attributes' standard deviations
+    and of the target's variance. The prior precision is ``d / R``, as if regressors that explain a share R of the
+    target were equally likely in all directions.
+
+    Attributes
+    ----------
+    model : JointModel
+    known : ndarray of bool, shape (n, d)
+        The values that were bought so far.
+    variance : float
+        The target's variance.
+    """
+
+    model: JointModel
+    known: np.ndarray
+    variance: float
+
+    def ratios(self, later: Sequence[np.ndarray | float]) -> np.ndarray:
+        """Return the ratios of the errors when other values were bought to the error now, one for each element.
+
+        Parameters
+        ----------
+        later : sequence of ndarray of bool, shape (n, d), or float
+            The values; a number stands for those that are known, and as many times as many examples.
+        """
+        units = self.model.units
+        S, w = self.model.covariance / np.outer(units, units), self.model.w * units / np.sqrt(self.variance)
+        present = _precision(S, w, self.known)
+        excess = _excess(S, present)
+        share = _ATTAINED * excess / (_NOISE + excess)
+        ratios = []
+        for known in later:
+            if isinstance(known, np.ndarray):
+                M, growth = _precision(S, w, known), known.sum() / max(self.known.sum(), 1)
+            else:
+                M, growth = known * present, known
+            ratio = _excess(S, M) / excess if excess > 0 else 1.0
+            # The excess changes at most as if it were inversely proportional to the number of values.
+            bounded = max(ratio, 1 / growth) if growth >= 1 else min(ratio, 1 / growth)
+            ratios.append(1 + share * (bounded - 1))
+        return np.array(ratios)
+
+
 def estimate_error(
     values: np.ndarray,
     targets: np.ndarray,
@@ -105,7 +239,7 @@ def estimate_error(
     seed : int
         Of folds and models.
     algo : str
-        The learner, see `budgetreg.study.learning.learn`, also for further choices.
+        The learner, see `budgetreg.study.model.learn`, also for further choices.
     model : JointModel, optional
         What was learned from all examples; learned again if not given.
 
@@ -180,3 +314,136 @@ def _relative(losses: np.ndarray, reference: np.ndarray) -> tuple[float, float]:
     ratio = losses.mean() / reference.mean()
     deviations = (losses - ratio * reference) / reference.mean()
     return float(ratio), float(deviations.std(ddof=1) / np.sqrt(len(losses)))
+
+
+def losses(part: Part) -> Losses:
+    """Return the losses of held-out examples under the model."""
+    model, w = part.model, part.model.w
+    beta = _regressor(model)
+    center = model.b + w @ model.mean
+    rest = max(model.target_variance - model.shared_with_target @ beta, 0.0)
+    pieces = []
+    for X, y in _chunks(part):
+        known = model.conditional(X)
+        shift = known.means - model.mean
+        unseen, crossed, hidden = (
+            np.einsum("i,pij,j->p", left, known.covariances, right, optimize=True)[known.pattern]
+            for left, right in ((w, w), (w, beta), (beta, beta))
+        )
+        r = y - center - shift @ w
+        variance = rest + hidden
+        slope = crossed / np.where(variance > 0, variance, 1.0)
+        given = np.square(r - slope * (y - center - shift @ beta)) + unseen - slope * crossed
+        pieces.append((np.square(r), unseen, given))
+    return Losses(*(np.concatenate(arrays) for arrays in zip(*pieces, strict=True)))
+
+
+def corrected(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with covariances corrected by the products of all held-out values.
+
+    A correlation of two attributes is ``a1 c_i c_j + a2 (S_ij - c_i c_j)``, c being the correlations with the target.
+    The slopes are those of the held-out products on both terms, shrunk towards 1 by how uncertain they are.
+    """
+    gram, products, scores = np.zeros((2, 2)), np.zeros(2), []
+    for part in parts:
+        terms = _terms(part.model)
+        x, known = part.deviations / part.model.units, part.known.astype(float)
+        shown = np.stack([((x @ term) * x).sum(axis=1) for term in terms], axis=1) / 2
+        squares = [((known @ (terms[a] * terms[b])) * known).sum(axis=1) / 2 for a, b in ((0, 0), (0, 1), (1, 1))]
+        gram += np.array([[squares[0].sum(), squares[1].sum()], [squares[1].sum(), squares[2].sum()]])
+        products += shown.sum(axis=0)
+        scores.append(shown - np.stack([squares[0] + squares[1], squares[1] + squares[2]], axis=1))
+    slopes = _shrunk(gram, products, np.concatenate(scores))
+    return [part._replace(model=_with_slopes(part.model, slopes)) for part in parts]
+
+
+def unbiased(parts: Sequence[Part]) -> np.ndarray:
+    """Return the moment estimate of the loss with all attributes, by example in the order of the parts, shape (n,).
+
+    Each product counts by the inverse of the share of the examples that show it. Pairs that no example shows are those
+    of the model.
+    """
+    known = np.concatenate([part.known for part in parts]).astype(float)
+    single, pairs = known.mean(axis=0), known.T @ known / len(known)
+    inverse, inverse_pairs = (np.where(share > 0, 1 / np.where(share > 0, share, 1), 0) for share in (single, pairs))
+    pieces = []
+    for part in parts:
+        w, t = part.model.w, part.residuals
+        x = part.deviations * w
+        never = np.where(pairs > 0, 0.0, part.model.covariance)
+        square = ((x @ inverse_pairs) * x).sum(axis=1) + w @ never @ w
+        crossed = (x @ inverse) * t + w @ np.where(single > 0, 0.0, part.model.shared_with_target)
+        pieces.append(np.square(t) - 2 * crossed + square)
+    return np.concatenate(pieces)
+
+
+def _chunks(part: Part) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    step = max(1, _CHUNK // part.model.d**2)
+    for start in range(0, len(part.y), step):
+        yield part.X[start : start + step], part.y[start : start + step]
+
+
+def _regressor(model: JointModel) -> np.ndarray:
+    """Return ``beta``, the covariance's inverse times that with the target, also if attributes determine each other.
+
+    It explains at most the target's variance: a ridge grows until it does. Corrected covariances are no longer those of
+    one distribution, and may be almost singular where attributes and target are shared.
+    """
+    units, variance = model.units, model.target_variance
+    values, U = np.linalg.eigh(model.covariance / np.outer(units, units))
+    along = (model.shared_with_target / units) @ U
+    along[values <= _NONE * values.max()] = 0.0
+    ridge, values = 0.0, np.maximum(values, _NONE)
+    while (np.square(along) / (values + ridge)).sum() > variance * (1 + _ROUNDING) and ridge < _LARGEST_RIDGE:
+        ridge = max(2 * ridge, _SMALLEST_EIGENVALUE)
+    return np.asarray(U @ (along / (values + ridge)) / units)
+
+
+def _terms(model: JointModel) -> np.ndarray:
+    """Return the off-diagonal terms of the model's correlations, shape (2, d, d)."""
+    units = model.units
+    correlations = model.covariance / np.outer(units, units)
+    target = np.sqrt(max(model.target_variance, np.finfo(float).tiny))
+    c = np.clip(model.shared_with_target / units / target, -1.0, 1.0)
+    terms = np.stack([np.outer(c, c), correlations - np.outer(c, c)])
+    np.einsum("tii->ti", terms)[:] = 0.0
+    return terms
+
+
+def _shrunk(gram: np.ndarray, products: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the posterior mean of the slopes, given sums over examples whose scores vary as they are seen to."""
+    weights = gram @ np.linalg.pinv(scores.T @ scores, hermitian=True)
+    prior = np.diag(1 / np.square(_SPREADS))
+    slopes = np.linalg.solve(weights @ gram + prior, weights @ products + prior @ np.ones(2))
+    return np.clip(slopes, 0.0, _LARGEST_SLOPE)
+
+
+def _with_slopes(model: JointModel, slopes: np.ndarray) -> JointModel:
+    """Return the model with other correlations, which keep positive eigenvalues."""
+    units, terms = model.units, _terms(model)
+    values, U = np.linalg.eigh(slopes[0] * terms[0] + slopes[1] * terms[1] + np.eye(model.d))
+    correlations = (U * np.maximum(values, _SMALLEST_EIGENVALUE)) @ U.T
+    covariance = correlations * np.outer(units, units)
+    w, shared = model.w, model.shared_with_target
+    noise = model.target_variance - 2 * w @ shared + w @ covariance @ w
+    return replace(model, covariance=covariance, noise=float(noise), shared=shared)
+
+
+def _precision(S: np.ndarray, w: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the precision (d, d) that examples with some known values add in all; attributes have variance 1."""
+    rows = known[known.any(axis=1)]
+    if not len(rows):
+        return np.zeros_like(S)
+    some = rows[np.unique(np.linspace(0, len(rows) - 1, _EXAMPLES).round().astype(int))]
+    given = conditional(np.zeros(len(w)), S, np.where(some, 0.0, np.nan))
+    V = given.covariances
+    counts = np.bincount(given.pattern, minlength=len(V))
+    left = np.einsum("i,pij,j->p", w, V, w, optimize=True)
+    weights = counts / (_NOISE + np.maximum(left, 0)) * (len(rows) / len(some))
+    return np.asarray(weights.sum() * S - np.einsum("p,pij->ij", weights, V))
+
+
+def _excess(S: np.ndarray, M: np.ndarray) -> float:
+    """Return ``tr(S M^-1)`` with the prior's precision added to M."""
+    prior = len(S) / (1 - _NOISE)
+    return float(np.trace(np.linalg.solve(M + prior * np.eye(len(S)), S)))

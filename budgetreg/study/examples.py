@@ -1,17 +1,32 @@
-"""Examples of a study: names, targets, and values that are known beforehand."""
+"""What callers hand to a study: tables of examples, targets, and what can be bought; checked cell by cell."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from budgetreg.data.attributes import EQUAL, UNIT, Ranges, groups_of_prices, read_prices, read_ranges
 from budgetreg.data.formats.chunks import shown
+from budgetreg.data.groups import Groups, numbered
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
-from budgetreg.study.sheets import Sheet, fault_of, is_empty, number_of, text_of
-from budgetreg.study.store import StudyFile
+from budgetreg.files import at_home
+from budgetreg.notices import plural
+from budgetreg.study.sheets import Sheet, fault_of, is_empty, number_of, read_sheet, sheet_of, text_of
 
-ID = "example"
-"""The column of names in order files, and in tables unless another one is named."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+ID, TARGET = "example", "target"
+"""The columns of names and of targets, unless others are named; that of names has this name in order files always."""
+
+NO_PRICES = "attributes"
+"""The unit of a bill without prices."""
 
 _MOST_LABELS = 2
+
 Target = float | str
 """A number, or one of two labels."""
 
@@ -93,31 +108,185 @@ def examples_of(
     return Examples(sheet, id or ID, target, names, targets, values)
 
 
-def refuse_other_roles(examples: Examples, attributes: Mapping[str, Collection[str]]) -> None:
-    """Refuse a column that is to be two of names, targets and attributes.
+@dataclass(frozen=True)
+class Attributes:
+    """The attributes that can be bought.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The d attributes.
+    costs : tuple of float
+        Their prices; of a group, that of its head, and 0 of the others.
+    groups : Groups or None
+        Attributes that are bought together.
+    ranges : tuple of (float, float), or None
+        The usual range of each attribute.
+    unit : str
+        The unit of the prices.
+    """
+
+    names: tuple[str, ...]
+    costs: tuple[float, ...]
+    groups: Groups | None
+    ranges: Ranges | None
+    unit: str
+
+
+def attributes_of(
+    examples: Examples,
+    attributes: Sequence[str],
+    costs: Mapping[str, float] | str | Path | None,
+    groups: Mapping[str, str],
+    ranges: str | Path | None,
+    unit: str | None,
+    drop: Sequence[str],
+) -> Attributes:
+    """Return what can be bought: the columns of the examples, `attributes`, and what else the price list names.
 
     Parameters
     ----------
     examples : Examples
-        The table.
-    attributes : mapping of str to collection of str
-        By argument, attributes that are given apart from the table.
+        The examples with which a study begins.
+    attributes, costs, groups, ranges, unit, drop
+        As for `budgetreg.Study.create`.
 
     Raises
     ------
     ConfigError
+        If there are fewer than two attributes, one is named like a column of names or targets, prices are impossible,
+        or groups are in two places.
+    DataError
+        If a list cannot be used.
     """
-    if examples.id == examples.target:
+    names = _names_of("attributes", attributes)
+    groups = {name: text_of(group) for name, group in zip(_names_of("groups", groups), groups.values(), strict=True)}
+    others = list(dict.fromkeys([examples.id, examples.target, *drop]))
+    prices: Mapping[str, float] = {}
+    listed: Iterable[str] = ()
+    if isinstance(costs, str | Path):
+        costs = at_home(costs)
+        sheet = read_sheet(costs, "costs")
+        column = map(text_of, sheet.column("attribute", "a price list has the columns attribute,cost"))
+        listed = (name for name in column if name and name not in others)
+    elif costs is not None:
+        listed = prices = dict(zip(_names_of("costs", costs), costs.values(), strict=True))
+    _refuse_other_roles(examples, {"attributes": names, "costs": prices})
+    known = list(dict.fromkeys([*examples.values, *names, *listed]))
+    d = len(known)
+    if d < 2:
         raise ConfigError(
-            f"{quoted(examples.id)} is the column of the examples' names, and of the targets: name another"
+            f"{examples.sheet.source} has {d} attribute(s), but two are needed: list attributes without known values "
+            "in costs=FILE"
         )
-    for key, names in attributes.items():
-        for column, what in ((examples.id, "names"), (examples.target, "targets")):
-            if column in names:
-                raise ConfigError(
-                    f"{key}: {quoted(column)} is the column of the examples' {what}: give the attribute another name, "
-                    "or leave it out"
-                )
+    dropped = [(d + at, name) for at, name in enumerate(others)]
+    if isinstance(costs, Path):
+        if groups:
+            raise ConfigError("groups: the price list is a file: write the groups into its column group")
+        together = groups_of_prices(costs, known, d, dropped)
+        amounts = read_prices(costs, known, d, unit or UNIT, dropped, together).costs
+    else:
+        unknown = next((name for name in groups if name not in known), None)
+        if unknown is not None:
+            raise ConfigError(f"groups: there is no attribute {quoted(unknown)}{nearest(unknown, known)}")
+        together = numbered([groups.get(name, "") for name in known])
+        amounts = read_prices(EQUAL, known, d, groups=together).costs
+        if costs is None:
+            unit = unit or NO_PRICES
+        else:
+            amounts = _priced(known, prices, together.heads if together else range(d))
+    usual = None if ranges is None else read_ranges(at_home(ranges), known, d, dropped)
+    return Attributes(tuple(known), amounts, together, usual, unit or UNIT)
+
+
+def examples_sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str) -> Sheet:
+    """Return a table of examples; the index of a frame has their names, unless a column has."""
+    if isinstance(examples, str | Path):
+        return read_sheet(at_home(examples), "table")
+    import pandas as pd  # here, as it is slow to load
+
+    column = id or ID
+    if not isinstance(examples, pd.DataFrame):
+        return Sheet("the examples", (column,), {column: list(examples)}, lambda row: f"entry {row + 1}")
+    sheet = sheet_of(examples, "the examples")
+    if column in sheet.columns:
+        return sheet
+    return Sheet(sheet.source, (column, *sheet.names), {column: list(examples.index), **sheet.columns}, sheet.place)
+
+
+def with_targets(
+    sheet: Sheet, targets: "Mapping[object, object] | Sequence[object] | str | None", id: str
+) -> tuple[Sheet, str]:
+    """Return a table with a column of targets, if there are any yet, and its name."""
+    if targets is not None and not isinstance(targets, str):
+        return with_column(sheet, TARGET, targets, id), TARGET
+    targets = text_of(targets)
+    if targets and nearest(targets, sheet.names) and targets not in sheet.columns:
+        sheet.column(targets, "target names the column to predict")  # a mistyped one would be an attribute
+    return sheet, targets or TARGET
+
+
+def with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | Sequence[object]", id: str) -> Sheet:
+    """Return a table with one more column: of targets by name, or in the order of the examples."""
+    if column in sheet.columns:
+        raise ConfigError(f"targets: the table has a column {column!r} already; name it instead: targets={column!r}")
+    import pandas as pd  # here, as it is slow to load
+
+    if isinstance(targets, Mapping | pd.Series):
+        by_name = {text_of(name): target for name, target in targets.items()}
+        cells = [by_name.get(text_of(name)) for name in sheet.columns[id]]
+    else:
+        cells = list(targets)
+        if len(cells) != sheet.n:
+            raise ConfigError(f"targets: {len(cells)} for {plural(sheet.n, 'example')}")
+    return Sheet(sheet.source, (*sheet.names, column), {**sheet.columns, column: cells}, sheet.place)
+
+
+def new_examples(
+    examples: "pd.DataFrame | np.ndarray | str | Path", attributes: Sequence[str], id: str
+) -> tuple[list[str], np.ndarray]:
+    """Return the names of other examples, and their values, shape (n, d), NaN where nothing is known.
+
+    Parameters
+    ----------
+    examples : DataFrame, ndarray, str or Path
+        A table, or the path of one, with some of the attributes and perhaps names; other columns may hold anything. Or
+        an array (n, d). Without a column of names, the index of a frame has them, unless it merely counts the rows;
+        then names are 1, 2, and so on.
+    attributes : sequence of str
+        The attributes of the study.
+    id : str
+        Its column of names.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, has none of the attributes, or holds something other than numbers.
+    """
+    d = len(attributes)
+    if isinstance(examples, np.ndarray):
+        if examples.ndim != 2 or examples.shape[1] != d:
+            raise DataError(f"the examples have shape {examples.shape}, and {d} columns are needed, for the attributes")
+        return [str(row + 1) for row in range(len(examples))], _numbers(examples)
+    sheet = read_sheet(at_home(examples)) if isinstance(examples, str | Path) else sheet_of(examples, "the examples")
+    known = [name for name in attributes if name in sheet.columns]
+    if not known:
+        raise DataError(
+            f"{sheet.source}: line 1: it has none of the attributes {shown(list(attributes))}; columns: "
+            f"{shown(list(sheet.names))}"
+        )
+    column = next((name for name in (id, ID) if name in sheet.columns and name not in known), "")
+    if column:
+        id, names = column, sheet.columns[column]
+    else:
+        names = range(1, sheet.n + 1) if isinstance(examples, str | Path) else _index(examples)
+    columns = {id: names, **{name: sheet.columns[name] for name in known}}
+    rows = examples_of(Sheet(sheet.source, tuple(columns), columns, sheet.place), "", id, droppable=False)
+    X = np.full((sheet.n, d), np.nan)
+    for at, name in enumerate(attributes):
+        if name in rows.values:
+            X[:, at] = [np.nan if value is None else value for value in rows.values[name]]
+    return rows.names, X
 
 
 def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
@@ -153,96 +322,55 @@ def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
         _refuse_missing_label(examples, *labels)
 
 
-def _refuse_missing_label(examples: Examples, label: str) -> None:
-    """Refuse a word for a missing target if there is only one label: it may be the other one."""
-    for row, target in enumerate(examples.targets):
-        word = text_of(examples.sheet.columns[examples.target][row]) if target is None else ""
-        if word:
-            raise DataError(
-                f"{examples.sheet.where(row, examples.target)}: {quoted(word)} stands for a missing target, and "
-                f"{quoted(label)} is the only label: leave the cell empty, or write another word if it is a label"
-            )
-
-
-def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str, int]:
-    """Add examples, targets and values that are known beforehand, which are free; what is there already stays.
-
-    Parameters
-    ----------
-    store : StudyFile
-        In a block `StudyFile.writing`.
-    examples : Examples
-        What to add.
-    replace : bool
-        Whether a different target or value may take the place of a known one; the log keeps both.
-
-    Returns
-    -------
-    dict of str to int
-        How many `examples`, `targets` and `values` are new, and how many are `replaced`.
+def _names_of(key: str, given: Iterable[object]) -> list[str]:
+    """Return names as files have them, without blanks around them.
 
     Raises
     ------
-    DataError
-        If something differs from what is known, or a value is on order.
+    ConfigError
+        If one is empty, or there twice.
     """
-    added = dict.fromkeys(("examples", "targets", "values", "replaced"), 0)
-    rows = store.rows("SELECT number, name, target FROM examples")
-    numbers, targets = {name: number for number, name, _ in rows}, {number: target for number, _, target in rows}
-    check_targets(examples, {target for target in targets.values() if target is not None})
-    attributes: dict[str, int] = dict(store.rows("SELECT name, number FROM attributes"))
-    cells = {
-        (example, attribute): rest
-        for example, attribute, *rest in store.rows("SELECT example, attribute, state, value FROM cells")
-    }
-    log: list[Sequence[object]] = []
-    for row, (name, target) in enumerate(zip(examples.names, examples.targets, strict=True)):
-        example = numbers.get(name)
-        if example is None:
-            example = len(numbers)
-            numbers[name] = example
-            store.change("INSERT INTO examples VALUES (?, ?, NULL)", [(example, name)])
-            log.append(("example", example, None, None, None))
-            added["examples"] += 1
-        old = targets.get(example)
-        if target is not None and target != old:
-            if old is not None:
-                _refuse_change(examples.sheet.where(row, examples.target), name, examples.target, old, replace)
-            store.change("UPDATE examples SET target = ? WHERE number = ?", [(target, example)])
-            log.append(("target", example, None, old, target))
-            added["targets" if old is None else "replaced"] += 1
-        for attribute, values in examples.values.items():
-            value, at = values[row], attributes[attribute]
-            state, known = cells.get((example, at), (None, None))
-            if value is None or (state == "known" and known == value):
-                continue
-            where = examples.sheet.where(row, attribute)
-            if state == "on order":
-                raise DataError(
-                    f"{where}: this value of example {quoted(name)} is on order: budgetreg study tell "
-                    "records what was bought"
-                )
-            if state is not None:
-                _refuse_change(where, name, attribute, "unavailable" if known is None else known, replace)
-            store.change(
-                "INSERT INTO cells VALUES (?, ?, 'known', ?, NULL, 0) ON CONFLICT DO UPDATE SET state = 'known', "
-                "value = excluded.value",
-                [(example, at, value)],
-            )
-            log.append(("beforehand", example, at, state if known is None else known, value))
-            added["values" if state is None else "replaced"] += 1
-    store.change(
-        "INSERT INTO log (event, example, attribute, order_number, old, new) VALUES (?, ?, ?, NULL, ?, ?)", log
-    )
-    return added
+    names = list(map(text_of, given))
+    if "" in names:
+        raise ConfigError(f"{key}: entry {names.index('') + 1} has no name")
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+    if repeated is not None:
+        raise ConfigError(f"{key}: {quoted(repeated)} is there twice: leave out one")
+    return names
 
 
-def _refuse_change(where: str, name: str, column: str, old: object, replace: bool) -> None:
-    if not replace:
-        shown_ = f"{old:.15g}" if isinstance(old, float) else old
-        raise DataError(
-            f"{where}: {quoted(column)} of example {quoted(name)} is {shown_} already: replace=true replaces it"
+def _priced(names: Sequence[str], costs: Mapping[str, float], heads: Sequence[int]) -> tuple[float, ...]:
+    """Return the prices of attributes by name; any member of a group may state its price."""
+    stated: dict[int, float] = {}
+    for head, name in zip(heads, names, strict=True):
+        if name not in costs:
+            continue
+        cost = float(costs[name])
+        if not 0 <= cost < float("inf"):
+            raise ConfigError(f"costs: the price of {quoted(name)} is {cost}: it must be a number of at least 0")
+        if stated.setdefault(head, cost) != cost:
+            raise ConfigError(f"costs: the group of {quoted(name)} has the price {stated[head]:g} already")
+    missing = [quoted(name) for head, name in zip(heads, names, strict=True) if head not in stated]
+    if missing:
+        raise ConfigError(f"costs: no price for {', '.join(missing)}: each of the {len(names)} attributes needs one")
+    if not any(stated.values()):
+        raise ConfigError("costs: every price is 0, so there is nothing to buy; give one price above 0")
+    return tuple(stated[head] if head == at else 0.0 for at, head in enumerate(heads))
+
+
+def _refuse_other_roles(examples: Examples, attributes: Mapping[str, Collection[str]]) -> None:
+    """Refuse a column that is to be two of names, targets and attributes; these are listed by argument."""
+    if examples.id == examples.target:
+        raise ConfigError(
+            f"{quoted(examples.id)} is the column of the examples' names, and of the targets: name another"
         )
+    for key, names in attributes.items():
+        for column, what in ((examples.id, "names"), (examples.target, "targets")):
+            if column in names:
+                raise ConfigError(
+                    f"{key}: {quoted(column)} is the column of the examples' {what}: give the attribute another name, "
+                    "or leave it out"
+                )
 
 
 def _names(sheet: Sheet, column: str) -> list[str]:
@@ -298,3 +426,34 @@ def _number(sheet: Sheet, row: int, column: str) -> float | None:
     if fault := fault_of(cell):
         raise DataError(f"{sheet.where(row, column)}: {fault}")
     return number_of(cell)
+
+
+def _refuse_missing_label(examples: Examples, label: str) -> None:
+    """Refuse a word for a missing target if there is only one label: it may be the other one."""
+    for row, target in enumerate(examples.targets):
+        word = text_of(examples.sheet.columns[examples.target][row]) if target is None else ""
+        if word:
+            raise DataError(
+                f"{examples.sheet.where(row, examples.target)}: {quoted(word)} stands for a missing target, and "
+                f"{quoted(label)} is the only label: leave the cell empty, or write another word if it is a label"
+            )
+
+
+def _numbers(examples: np.ndarray) -> np.ndarray:
+    """Return an array as estimators take it: NaN for what is masked, and no dates, text or values too large."""
+    from budgetreg.estimators.containers import plain, refuse_sizes  # here, as scikit-learn is slow to load
+
+    try:
+        X = np.asarray(plain(examples, "the array of examples"), dtype=np.float64)
+        refuse_sizes(X, "the array of examples", small=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(str(error)) from error
+    return X
+
+
+def _index(frame: "pd.DataFrame") -> Sequence[object]:
+    """Return the index of a frame, or the numbers of the rows if it was given none."""
+    import pandas as pd  # here, as it is slow to load
+
+    none = isinstance(frame.index, pd.RangeIndex) and frame.index.equals(pd.RangeIndex(len(frame)))
+    return range(1, len(frame) + 1) if none else list(frame.index)

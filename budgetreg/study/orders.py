@@ -1,14 +1,262 @@
-"""Recommend which cells of a table to order next, with the reason in one sentence."""
+"""What to buy next: orders of a study's cells, and measurements of new examples.
 
+An order is recorded before anybody sees it, and its pending cells are released if it is cancelled.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import fsum
 
 import numpy as np
 
 from budgetreg.data.groups import Groups
+from budgetreg.errors import ConfigError, DataError, quoted
 from budgetreg.notices import plural
 from budgetreg.revealed.designs import regression_weights
 from budgetreg.revealed.purchases import LEAST_DEPTH, Beliefs, Choice, Limit, Offer, choose
-from budgetreg.study.joint import JointModel
+from budgetreg.runs.tables import as_csv
+from budgetreg.streams import generator
+from budgetreg.study.file import StudyFile
+from budgetreg.study.model import JointModel, fitted
+from budgetreg.study.state import State, number_as_text, state_of
+
+COLUMNS = ("order", "example", "attribute", "cost", "value")
+"""The columns of an order, into whose last one the results are written."""
+
+_NEGLIGIBLE = 1e-9
+"""Share of the variance of ``<w, x>`` up to which a reduction is rounding, and of an attribute's variance up to which
+the known attributes determine it."""
+
+_ENTRIES = 2**22
+"""Numbers in the covariances that are held at a time."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    lines : list of (int, str, str, float)
+        Order, example, attribute and cost of each value. Of attributes that are bought together, the first has the
+        cost.
+    reason : str
+        Why these, in one sentence.
+    unit : str
+        The unit of the costs.
+    """
+
+    number: int
+    lines: list[tuple[int, str, str, float]]
+    reason: str
+    unit: str
+
+    @property
+    def cost(self) -> float:
+        """The total price of the order."""
+        return fsum(cost for *_, cost in self.lines)
+
+    def csv(self) -> bytes:
+        """Return the order as a file: a line for each value, which is still empty."""
+        lines = ((*line, number_as_text(cost)) for *line, cost in self.lines)
+        return as_csv(COLUMNS, (dict(zip(COLUMNS, line, strict=False)) for line in lines))
+
+
+def ask(
+    store: StudyFile, spend: float, per_example: int | None = None, seed: int | None = None, number: int | None = None
+) -> Order:
+    """Record the next order and return it.
+
+    Parameters
+    ----------
+    store : StudyFile
+        In a block `StudyFile.writing`.
+    spend : float
+        The most that it may cost.
+    per_example : int, optional
+        The most attributes (groups) of one example, over all orders together.
+    seed : int, optional
+        Seed of the draws; that of the study by default.
+    number : int, optional
+        The number that the order gets. If there is an order with it that was asked for in the same way, it is returned
+        again, so that a call that was killed can be repeated.
+
+    Raises
+    ------
+    ConfigError
+        If nothing can be ordered, or the number belongs to another order.
+    """
+    last = store.one("SELECT COALESCE(MAX(number), 0) FROM orders")
+    seed = int(store.one("SELECT content FROM facts WHERE name = 'seed'")) if seed is None else seed
+    if number is not None and number <= last:
+        return _repeated(store, number, (spend, per_example, seed))
+    if number not in (None, last + 1):
+        raise ConfigError(f"order={number}: the next order has the number {last + 1}")
+    state = state_of(store)
+    candidates, reason = _recommended(state, spend, per_example, seed, last + 1)
+    lines = _admitted(state, candidates, spend, per_example)
+    if not lines:
+        raise ConfigError(_nothing(state, spend, per_example))
+    number = last + 1
+    store.change("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 0)", [(number, spend, per_example, seed, reason)])
+    store.change("INSERT INTO lines VALUES (?, ?, ?, ?, ?)", ((number, at, *line) for at, line in enumerate(lines)))
+    store.change("INSERT INTO cells VALUES (?, ?, 'on order', NULL, ?, 0)", ((*cell, number) for *cell, _ in lines))
+    store.change("INSERT INTO log (event, order_number) VALUES ('ask', ?)", [(number,)])
+    return order_of(store, number)
+
+
+def order_of(store: StudyFile, number: int) -> Order:
+    """Return an order as it was recorded.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such order.
+    """
+    rows = store.rows("SELECT reason FROM orders WHERE number = ?", (number,))
+    if not rows:
+        last = store.one("SELECT COALESCE(MAX(number), 0) FROM orders")
+        raise ConfigError(
+            f"order={number}: there is no such order; {f'the last one is {last}' if last else 'none was asked for'}"
+        )
+    lines = store.rows(
+        "SELECT examples.name, attributes.name, lines.cost FROM lines JOIN examples ON examples.number = example "
+        "JOIN attributes ON attributes.number = attribute WHERE order_number = ? ORDER BY place",
+        (number,),
+    )
+    unit = store.one("SELECT content FROM facts WHERE name = 'unit'")
+    return Order(number, [(number, *line) for line in lines], rows[0][0], unit)
+
+
+def cancel(store: StudyFile, number: int) -> int:
+    """Cancel the pending cells of an order and return their number; repeating it changes nothing.
+
+    Parameters
+    ----------
+    store : StudyFile
+        In a block `StudyFile.writing`.
+    number : int
+        The order.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such order.
+    """
+    order_of(store, number)
+    pending = store.rows(
+        "SELECT example, attribute FROM cells WHERE order_number = ? AND state = 'on order'", (number,)
+    )
+    store.change("DELETE FROM cells WHERE example = ? AND attribute = ?", pending)
+    store.change("UPDATE orders SET cancelled = 1 WHERE number = ?", [(number,)])
+    if pending:
+        store.change("INSERT INTO log (event, order_number) VALUES ('cancel', ?)", [(number,)])
+    return len(pending)
+
+
+def _recommended(
+    state: State, spend: float, per_example: int | None, seed: int, number: int
+) -> tuple[Iterable[tuple[int, int]], str]:
+    """Return candidates for an order, example and attribute each, the best first, and the reason for them."""
+    # Values alone show how attributes are related; without any, nothing can be preferred.
+    model = fitted(state) if state.known.any() and state.known_targets.any() else None
+    recommendation = recommend(
+        model,
+        state.known,
+        state.on_order | state.unavailable,
+        state.costs,
+        state.groups,
+        spend,
+        per_example,
+        generator("study order", seed, number),
+        state.known_targets,
+        ordered=state.orders > 0,
+    )
+    cells = recommendation.cells
+    # What costs nothing counts for the limit of an example too, and comes last.
+    free = state.costs[state.heads[cells[:, 1]]] == 0
+    delivered = np.argwhere(state.charged & _open(state))  # what was paid for and released costs nothing more
+    return np.concatenate([delivered, cells[~free], cells[free]]).tolist(), recommendation.reason
+
+
+def _open(state: State) -> np.ndarray:
+    """Return which purchases (n, d) can be ordered: some of their cells are neither known, on order nor unavailable."""
+    return state.by_unit(~(state.known | state.on_order | state.unavailable))
+
+
+def _admitted(
+    state: State, candidates: Iterable[Sequence[int]], spend: float, per_example: int | None
+) -> list[tuple[int, int, float]]:
+    """Return the cells of an order, with costs: of the candidates, in order, those that stay within both limits."""
+    open_cells = ~(state.known | state.on_order | state.unavailable)
+    taken = state.by_unit(state.orders > 0)
+    # The price of a group is charged once: its other values cost nothing more.
+    costs = np.where(state.charged, 0.0, state.costs)
+    counts, ordered = taken.sum(axis=1), np.zeros_like(taken)
+    most = math.inf if per_example is None else per_example
+    lines: list[tuple[int, int, float]] = []
+    paid = Fraction()  # exact: sums of floats depend on their order
+    for example, attribute in candidates:
+        head = state.heads[attribute]
+        cost, another = float(costs[example, head]), not taken[example, head]
+        total = paid + Fraction(cost)
+        if ordered[example, head] or float(total) > spend or counts[example] + another > most:
+            continue
+        members = np.flatnonzero((state.heads == head) & open_cells[example]).tolist()
+        if not members:
+            continue
+        ordered[example, head] = True
+        counts[example] += another
+        paid = total
+        lines += [(int(example), at, cost if at == members[0] else 0.0) for at in members]
+    return lines
+
+
+def _nothing(state: State, spend: float, per_example: int | None) -> str:
+    """Return why nothing can be ordered."""
+    units = _open(state)
+    if not units.any():
+        return "there is nothing left to order: every value is known, on order or unavailable"
+    if state.known_targets.any():
+        units = units & state.known_targets[:, None]
+    if not units.any():
+        return (
+            f"there is nothing left to order of examples whose target is known: budgetreg study add records the column "
+            f"{state.facts['target']}"
+        )
+    # Free cells come with those that have a price; alone they cannot be ordered.
+    costs = np.where(state.charged, 0.0, state.costs)[units]
+    least = costs[costs > 0].min(initial=math.inf)
+    if spend < least < math.inf:
+        return f"spend={spend:g}: nothing that is left costs less than {least:g} {state.unit}"
+    limit = "" if per_example is None else f" per_example={per_example}"
+    return f"spend={spend:g}{limit}: nothing that may be ordered is within these limits"
+
+
+def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int]) -> Order:
+    """Return an order again, if it was asked for in the same way.
+
+    Raises
+    ------
+    ConfigError
+        If it was not, or it was cancelled.
+    """
+    ((*recorded, cancelled),) = store.rows(
+        "SELECT spend, per_example, seed, cancelled FROM orders WHERE number = ?", (number,)
+    )
+    if cancelled:
+        raise ConfigError(f"order={number}: this order was cancelled; leave out order= for a new one")
+    if tuple(recorded) != asked:
+        words = zip(("spend", "per_example", "seed"), recorded, strict=True)
+        made = " ".join(f"{key}={value:g}" for key, value in words if value is not None)
+        raise ConfigError(
+            f"order={number}: this order was asked for with {quoted(made)}; leave out order= for a new one"
+        )
+    return order_of(store, number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,3 +377,145 @@ def _reason(choice: Choice, units: int, spend: float, *, weighed: bool) -> str:
         Limit.PER_EXAMPLE: f"{each}, the most that one example may have",
         Limit.EXAMPLES: f"{each}, as there are no more examples to buy first attributes of",
     }[choice.limit]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measurement, and what it brings.
+
+    Attributes
+    ----------
+    attributes : tuple of int
+        What is measured: one attribute, or those of a group that are missing.
+    price : float
+        What it costs; a group has one price.
+    before, after : float
+        Standard deviation of the prediction without it and with it.
+    """
+
+    attributes: tuple[int, ...]
+    price: float
+    before: float
+    after: float
+
+
+def next_cells(
+    model: JointModel, X: np.ndarray, prices: np.ndarray, groups: Groups | None = None, spend: float = np.inf
+) -> list[list[Measurement]]:
+    """Return what to measure next of each new example, in order: what lowers the variance of its prediction most.
+
+    Of an example the attributes A are known; V is the covariance of the others given them. Under the factor model the
+    variance of the prediction is ``w'V w + s2``, and a group G of attributes that is measured too lowers it by
+
+        (V w)_G' V_GG^-1 (V w)_G,        for a single attribute j    (V w)_j^2 / V_jj,
+
+    whatever the values turn out to be. V is then replaced by the covariance given A and G. As nothing depends on
+    values, examples with the same holes get the same order.
+
+    The order is greedy: next comes what lowers the variance most per price, of all that is still affordable. What costs
+    nothing comes first. The list of an example ends when nothing affordable lowers the variance.
+
+    Parameters
+    ----------
+    model : JointModel
+    X : ndarray of float, shape (n, d)
+        The examples; NaN for values that are missing.
+    prices : ndarray of float, shape (d,)
+        What attributes cost, at least 0. Of a group, the price of its first attribute counts, once.
+    groups : Groups, optional
+        Attributes that are measured together; by default each is alone.
+    spend : float
+        What may be spent on each example.
+
+    Raises
+    ------
+    DataError
+        If the examples do not have the model's number of attributes, or these do not have a price of at least 0 each.
+    """
+    d = len(model.w)
+    if X.ndim != 2 or X.shape[1] != d:
+        raise DataError(f"the examples must have the {d} attributes of the model, not shape {X.shape}")
+    if prices.shape != (d,) or not (prices >= 0).all():
+        raise DataError(f"give each of the {d} attributes a price of at least 0")
+    patterns, pattern_of = np.unique(np.isnan(X), axis=0, return_inverse=True)
+    step = max(1, _ENTRIES // d**2)
+    orders: list[list[Measurement]] = []
+    for start in range(0, len(patterns), step):
+        orders += _Covariances(model, patterns[start : start + step], groups).greedy(prices, spend)
+    return [list(orders[pattern]) for pattern in pattern_of.reshape(-1)]
+
+
+class _Covariances:
+    """The covariances of P patterns of holes, which shrink while measurements are chosen.
+
+    Attributes are in units of their standard deviations, so that thresholds do not depend on the user's units.
+    """
+
+    def __init__(self, model: JointModel, missing: np.ndarray, groups: Groups | None) -> None:
+        d = len(model.w)
+        heads = np.arange(d) if groups is None else groups.head_of
+        self._units = np.unique(heads)
+        self._unit_of = np.searchsorted(self._units, heads)
+        self._several = [] if groups is None else groups.together()
+        scale = model.units
+        self._w, self._noise = model.w * scale, model.noise
+        self._missing = missing.copy()
+        given = model.conditional(np.where(missing, np.nan, 0.0))
+        self._V = given.covariances[given.pattern] / np.outer(scale, scale)
+        self._nothing = _NEGLIGIBLE * float(model.w @ model.covariance @ model.w)
+
+    def greedy(self, prices: np.ndarray, spend: float) -> list[list[Measurement]]:
+        """Choose measurements for all patterns side by side, one of each pattern in a round."""
+        chosen: list[list[Measurement]] = [[] for _ in self._missing]
+        price, left, row = prices[self._units], np.full(len(chosen), float(spend)), np.arange(len(chosen))
+        rounding = 0.0 if np.isinf(spend) else _NEGLIGIBLE * spend  # ten times 0.1 are affordable with 1
+        deviation = self._deviations()
+        while True:
+            gain = self._reductions()
+            useful = (gain > self._nothing) & (price <= left[:, None] + rounding)
+            if (free := useful & (price == 0)).any():
+                useful &= free | ~free.any(axis=1, keepdims=True)
+            score = gain / np.where(price > 0, price, 1.0)  # what is free competes with nothing else
+            best = np.where(useful, score, -1.0).argmax(axis=1)
+            going = useful[row, best]
+            if not going.any():
+                return chosen
+            bought = going[:, None] & (self._unit_of == best[:, None]) & self._missing
+            for j in np.flatnonzero(bought.any(axis=0)):
+                self._condition(int(j), bought[:, j])
+            self._missing &= ~bought
+            after = self._deviations()
+            for p in np.flatnonzero(going):
+                attributes = tuple(np.flatnonzero(bought[p]).tolist())
+                cost = float(price[best[p]])
+                chosen[p].append(Measurement(attributes, cost, float(deviation[p]), float(after[p])))
+            left -= np.where(going, price[best], 0.0)
+            deviation = after
+
+    def _condition(self, j: int, given: np.ndarray) -> None:
+        """Replace the covariances of some patterns by those given attribute j too."""
+        column = self._V[given, :, j]
+        variance = column[:, j]
+        determined = variance <= _NEGLIGIBLE
+        root = np.where(determined, 0.0, 1 / np.sqrt(np.where(determined, 1.0, variance)))
+        column *= root[:, None]
+        self._V[given] -= column[:, :, None] * column[:, None, :]
+        self._V[given, j] = self._V[given, :, j] = 0.0
+
+    def _deviations(self) -> np.ndarray:
+        """Return the standard deviations of the predictions, shape (P,)."""
+        explained = np.einsum("pi,i->p", self._V @ self._w, self._w)
+        return np.sqrt(np.maximum(explained, 0.0) + self._noise)
+
+    def _reductions(self) -> np.ndarray:
+        """Return by how much each measurement lowers the variance, shape (P, units); 0 for what is known."""
+        shared = self._V @ self._w
+        variance = np.einsum("pjj->pj", self._V)
+        undetermined = variance > _NEGLIGIBLE
+        single = np.where(undetermined, np.square(shared) / np.where(undetermined, variance, 1.0), 0.0)
+        gain = single[:, self._units]
+        for members in self._several:
+            among = np.linalg.pinv(self._V[:, members[:, None], members], rcond=_NEGLIGIBLE, hermitian=True)
+            part = shared[:, members]
+            gain[:, self._unit_of[members[0]]] = np.einsum("pi,pij,pj->p", part, among, part)
+        return np.asarray(gain)

@@ -1,15 +1,27 @@
-"""The contents of a study at a moment, as arrays."""
+"""What a study holds: written into its file, read as arrays, and its bill."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from budgetreg.data.groups import Groups
-from budgetreg.study.examples import Target
-from budgetreg.study.store import StudyFile
+from budgetreg.errors import DataError, quoted
+from budgetreg.runs.tables import as_csv
+from budgetreg.study.examples import Attributes, Examples, Target, check_targets
+from budgetreg.study.file import StudyFile, create_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNORDERED = 0
+"""In place of an order's number: values that nobody ordered."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,205 @@ def targets_of(store: StudyFile) -> list[Target | None]:
     return [target for (target,) in store.rows("SELECT target FROM examples ORDER BY number")]
 
 
+def create(path: Path, examples: Examples, attributes: Attributes, seed: int, algo: str) -> None:
+    """Write a new study, unless it is there already as this call would write it.
+
+    Raises
+    ------
+    ConfigError
+        If there is another file.
+    DataError
+        If the targets cannot be used.
+    UserError
+        If the file cannot be written.
+    """
+    check_targets(examples)
+    heads = attributes.groups.heads if attributes.groups else range(len(attributes.names))
+    low, high = attributes.ranges or ((None,) * len(attributes.names),) * 2
+    number = {name: at for at, name in enumerate(attributes.names)}
+    cells = sorted(
+        (example, number[name], "known", value, None, 0)
+        for name, values in examples.values.items()
+        for example, value in enumerate(values)
+        if value is not None
+    )
+    tables: list[tuple[str, list[Sequence[Any]]]] = [
+        ("attributes", list(zip(number.values(), number, attributes.costs, heads, low, high, strict=True))),
+        ("examples", [(at, *row) for at, row in enumerate(zip(examples.names, examples.targets, strict=True))]),
+        ("cells", cells),  # type: ignore[list-item]
+    ]
+    facts = {"algo": algo, "id": examples.id, "seed": str(seed), "target": examples.target, "unit": attributes.unit}
+    facts["origin"] = hashlib.sha256(repr((tables, facts)).encode()).hexdigest()
+    with suppress(DataError):  # the command that makes a study can be repeated
+        there = StudyFile(path)
+        with there.reading():
+            if there.one("SELECT content FROM facts WHERE name = 'origin'") == facts["origin"]:
+                return
+    create_file(path, [*tables, ("facts", list(facts.items()))])
+
+
+def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str, int]:
+    """Add examples, targets and values that are known beforehand, which are free; what is there already stays.
+
+    Parameters
+    ----------
+    store : StudyFile
+        In a block `StudyFile.writing`.
+    examples : Examples
+        What to add.
+    replace : bool
+        Whether a different target or value may take the place of a known one; the log keeps both.
+
+    Returns
+    -------
+    dict of str to int
+        How many `examples`, `targets` and `values` are new, and how many are `replaced`.
+
+    Raises
+    ------
+    DataError
+        If something differs from what is known, or a value is on order.
+    """
+    added = dict.fromkeys(("examples", "targets", "values", "replaced"), 0)
+    rows = store.rows("SELECT number, name, target FROM examples")
+    numbers, targets = {name: number for number, name, _ in rows}, {number: target for number, _, target in rows}
+    check_targets(examples, {target for target in targets.values() if target is not None})
+    attributes: dict[str, int] = dict(store.rows("SELECT name, number FROM attributes"))
+    cells = {
+        (example, attribute): rest
+        for example, attribute, *rest in store.rows("SELECT example, attribute, state, value FROM cells")
+    }
+    log: list[Sequence[object]] = []
+    for row, (name, target) in enumerate(zip(examples.names, examples.targets, strict=True)):
+        example = numbers.get(name)
+        if example is None:
+            example = len(numbers)
+            numbers[name] = example
+            store.change("INSERT INTO examples VALUES (?, ?, NULL)", [(example, name)])
+            log.append(("example", example, None, None, None))
+            added["examples"] += 1
+        old = targets.get(example)
+        if target is not None and target != old:
+            if old is not None:
+                _refuse_change(examples.sheet.where(row, examples.target), name, examples.target, old, replace)
+            store.change("UPDATE examples SET target = ? WHERE number = ?", [(target, example)])
+            log.append(("target", example, None, old, target))
+            added["targets" if old is None else "replaced"] += 1
+        for attribute, values in examples.values.items():
+            value, at = values[row], attributes[attribute]
+            state, known = cells.get((example, at), (None, None))
+            if value is None or (state == "known" and known == value):
+                continue
+            where = examples.sheet.where(row, attribute)
+            if state == "on order":
+                raise DataError(
+                    f"{where}: this value of example {quoted(name)} is on order: budgetreg study tell "
+                    "records what was bought"
+                )
+            if state is not None:
+                _refuse_change(where, name, attribute, "unavailable" if known is None else known, replace)
+            store.change(
+                "INSERT INTO cells VALUES (?, ?, 'known', ?, NULL, 0) ON CONFLICT DO UPDATE SET state = 'known', "
+                "value = excluded.value",
+                [(example, at, value)],
+            )
+            log.append(("beforehand", example, at, state if known is None else known, value))
+            added["values" if state is None else "replaced"] += 1
+    store.change(
+        "INSERT INTO log (event, example, attribute, order_number, old, new) VALUES (?, ?, ?, NULL, ?, ?)", log
+    )
+    return added
+
+
+@dataclass(frozen=True)
+class StudyBill:
+    """The bill of a study.
+
+    Attributes
+    ----------
+    unit : str
+        The unit of all costs.
+    total : float
+        What was charged so far.
+    on_order : float
+        What pending values will cost.
+    by_attribute : DataFrame
+        The columns `attribute`, `price`, `beforehand` (free values), `paid`, `on_order` and `unavailable` (numbers of
+        values), and `cost`. Of attributes that are bought together, the first has the price and the cost.
+    by_order : DataFrame
+        The columns `order`, `asked` (its cost as it was asked for), `paid`, `on_order` and `unavailable` (numbers of
+        values), `cost` and `cancelled`. `UNORDERED` stands for values that nobody ordered.
+    """
+
+    unit: str
+    total: float
+    on_order: float
+    by_attribute: "pd.DataFrame"
+    by_order: "pd.DataFrame"
+
+
+def bill_of(store: StudyFile, state: State) -> StudyBill:
+    """Return the bill of a study; in the block in which its state was read."""
+    import pandas as pd  # here, as commands that show no bill need none
+
+    beforehand = state.known & ~state.paid
+    pending = state.by_unit(state.on_order) & ~state.charged
+    counts = {
+        "beforehand": beforehand,
+        "paid": state.paid,
+        "on_order": state.on_order,
+        "unavailable": state.unavailable,
+    }
+    by_attribute = pd.DataFrame(
+        {
+            "attribute": state.attributes,
+            "price": state.costs,
+            **{name: cells.sum(axis=0) for name, cells in counts.items()},
+            "cost": state.charged.sum(axis=0) * state.costs,
+        }
+    )
+    orders = store.rows(
+        "SELECT orders.number, SUM(cost), cancelled FROM orders JOIN lines ON order_number = orders.number "
+        "GROUP BY orders.number ORDER BY orders.number"
+    )
+    payer = _payers(state)
+    rows = []
+    for number, asked, cancelled in [*orders, (UNORDERED, 0.0, False)]:
+        of_order = state.orders == number
+        row = {name: int((counts[name] & of_order).sum()) for name in ("paid", "on_order", "unavailable")}
+        if number == UNORDERED and not (row["paid"] or row["unavailable"]):
+            continue
+        cost = state.price(state.charged & (payer == number))
+        rows.append({"order": number, "asked": asked, **row, "cost": cost, "cancelled": bool(cancelled)})
+    columns = ["order", "asked", "paid", "on_order", "unavailable", "cost", "cancelled"]
+    by_order = pd.DataFrame(rows, columns=columns)
+    return StudyBill(state.unit, state.spent, state.price(pending), by_attribute, by_order)
+
+
+def table_csv(state: State, targets: Sequence[Target | None]) -> bytes:
+    """Return a table of all examples: names, attributes and targets, empty where they are not known."""
+    columns = (state.facts["id"], *state.attributes, state.facts["target"])
+
+    def text(cell: Target | None) -> str:
+        if cell is None or cell != cell:
+            return ""
+        return cell if isinstance(cell, str) else number_as_text(cell)
+
+    rows = zip(state.examples, *state.values.T.tolist(), targets, strict=True)
+    return as_csv(columns, (dict(zip(columns, map(text, row), strict=True)) for row in rows))
+
+
+def number_as_text(number: float) -> str:
+    """Return the shortest text of a number, without a fraction if it has none.
+
+    Examples
+    --------
+    >>> number_as_text(12.0), number_as_text(0.1)
+    ('12', '0.1')
+    """
+    return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(float(number))
+
+
 def _targets(targets: list[Target | None]) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return targets as numbers, two labels as -1 and +1 in sorted order, and the labels.
 
@@ -157,3 +368,20 @@ def _targets(targets: list[Target | None]) -> tuple[np.ndarray, tuple[str, ...]]
         return y, ()
     low, high = distinct.tolist()
     return np.where(np.isnan(y), np.nan, np.where(y == high, 1.0, -1.0)), (f"{low:.15g}", f"{high:.15g}")
+
+
+def _refuse_change(where: str, name: str, column: str, old: object, replace: bool) -> None:
+    if not replace:
+        shown_ = f"{old:.15g}" if isinstance(old, float) else old
+        raise DataError(
+            f"{where}: {quoted(column)} of example {quoted(name)} is {shown_} already: replace=true replaces it"
+        )
+
+
+def _payers(state: State) -> np.ndarray:
+    """Return the order that each charged purchase (n, d) belongs to: the first one with a value of it."""
+    never = np.iinfo(int).max
+    payer = np.full(state.orders.shape, never)
+    example, attribute = np.nonzero(state.paid & (state.orders != UNORDERED))
+    np.minimum.at(payer, (example, state.heads[attribute]), state.orders[example, attribute])
+    return np.where(payer == never, UNORDERED, payer)

@@ -14,7 +14,7 @@ from budgetreg.figures.curves import plot_series
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.study import plot_study
 from budgetreg.runs.series import read_series
-from budgetreg.study.bill import StudyBill
+from budgetreg.study.state import StudyBill
 from tests.written_runs import write_run
 
 SHOWN = {

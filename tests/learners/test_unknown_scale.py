@@ -14,7 +14,7 @@ from budgetreg.notices import Notice
 from budgetreg.protocol.side_information import spreads
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.columns import Rescaled, few_differ, over_decades
-from budgetreg.study.learning import learn
+from budgetreg.study.model import learn
 
 N, TEST, D = 100, 2000, 6
 

@@ -6,10 +6,8 @@ import pytest
 
 from budgetreg.errors import DataError
 from budgetreg.study import error as module
-from budgetreg.study.error import Interval, combined, estimate_error
-from budgetreg.study.held_out import Part, corrected, losses, unbiased
-from budgetreg.study.joint import JointModel
-from budgetreg.study.learning_curve import LearningCurve
+from budgetreg.study.error import Interval, LearningCurve, Part, combined, corrected, estimate_error, losses, unbiased
+from budgetreg.study.model import JointModel
 
 D, K = 6, 3
 

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from budgetreg.data.groups import Groups
-from budgetreg.study.error import Interval
+from budgetreg.study.error import Interval, LearningCurve
 from budgetreg.study.forecast import _bought, _order, forecast
-from budgetreg.study.joint import JointModel
-from budgetreg.study.learning_curve import LearningCurve
+from budgetreg.study.model import JointModel
 
 D, N = 5, 60
 NOW = Interval(0.5, 0.4, 0.625)

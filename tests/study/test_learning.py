@@ -10,8 +10,7 @@ from budgetreg.errors import ConfigError
 from budgetreg.estimators import AEMR
 from budgetreg.protocol.in_memory import all_present, learn_table
 from budgetreg.runs.models import read_models
-from budgetreg.study.joint import JointModel
-from budgetreg.study.learning import learn
+from budgetreg.study.model import JointModel, learn
 
 
 def factor_table(n: int, d: int, share: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

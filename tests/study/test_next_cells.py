@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from budgetreg.data.groups import Groups
 from budgetreg.errors import DataError
-from budgetreg.study.joint import JointModel
-from budgetreg.study.next_cells import next_cells
+from budgetreg.study.model import JointModel
+from budgetreg.study.orders import next_cells
 
 D = 5
 NOISE = 0.5

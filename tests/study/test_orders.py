@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from budgetreg.data.groups import Groups
-from budgetreg.study.joint import JointModel
+from budgetreg.study.model import JointModel
 from budgetreg.study.orders import Recommendation, recommend
 
 

@@ -19,8 +19,8 @@ import pytest
 import budgetreg
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.study.error import ErrorEstimate, Interval
-from budgetreg.study.estimates import Estimates
-from budgetreg.study.store import StudyFile
+from budgetreg.study.file import StudyFile
+from budgetreg.study.forecast import Estimates
 
 NAMES = [f"p{number}" for number in range(12)]
 SQLITE_LOG = b"\2\2"
@@ -321,12 +321,12 @@ def test_estimates_that_cannot_be_kept_are_returned(path: Path, monkeypatch: pyt
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("budgetreg.study.study.estimates_of", lambda state: estimates)
+        patch.setattr("budgetreg.study.estimates_of", lambda state: estimates)
         patch.setattr(os, "replace", forbidden)
         assert study.estimates() == estimates
         assert study.history() == []
         patch.undo()
-        patch.setattr("budgetreg.study.study.estimates_of", lambda state: estimates)
+        patch.setattr("budgetreg.study.estimates_of", lambda state: estimates)
         study.estimates()
     assert budgetreg.Study(path).history() == [estimates]
 
@@ -401,8 +401,8 @@ def test_the_lock_is_on_the_file_that_has_the_name_now(path: Path, monkeypatch: 
 def test_waiting_is_reported_and_ends(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], call: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr("budgetreg.study.locking.SILENT", 0.05)
-    monkeypatch.setattr("budgetreg.study.locking.PATIENCE", 0.2)
+    monkeypatch.setattr("budgetreg.study.file.SILENT", 0.05)
+    monkeypatch.setattr("budgetreg.study.file.PATIENCE", 0.2)
     study = created(path)
     with meanwhile(call, path, 0.8):
         with pytest.raises(UserError, match=r"trial.db: another process has been changing it for .* try again later"):

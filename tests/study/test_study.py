@@ -485,7 +485,7 @@ def test_estimates_are_made_once_for_what_is_known(path: Path, monkeypatch: pyte
     assert 0 < error.complete.low < error.complete.estimate < error.complete.high
     assert error.complete.estimate <= error.as_bought.estimate
     with monkeypatch.context() as patch:
-        patch.setattr("budgetreg.study.estimates.estimate_error", None)
+        patch.setattr("budgetreg.study.forecast.estimate_error", None)
         study.ask(spend=20)  # changes nothing that is known
         assert study.error() == error
         with budgetreg.Study(path) as again:

@@ -1,13 +1,18 @@
-"""Recording results: what was measured, what never will be, and what is charged."""
+"""Results: what was measured, what never will be, and what is charged."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
 
-from budgetreg.errors import DataError, quoted
-from budgetreg.study.order_files import UNAVAILABLE, Result, results_of
-from budgetreg.study.sheets import Sheet
-from budgetreg.study.store import StudyFile
+from budgetreg.errors import DataError, nearest, quoted
+from budgetreg.study.file import StudyFile
+from budgetreg.study.sheets import Sheet, fault_of, is_empty, number_of, text_of
+
+NEEDED = ("example", "attribute", "value")
+"""Columns without which a file of results cannot be read."""
+
+UNAVAILABLE = "unavailable"
+"""The word for a value that will never be measured."""
 
 _FAR = 1.0
 """Widths of an attribute's range by which a value may lie outside of it."""
@@ -49,6 +54,32 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class Result:
+    """A line of a file of results.
+
+    Attributes
+    ----------
+    row : int
+        The row, counted from 0.
+    example, attribute : int
+        Numbers of the cell in the study.
+    value : float, str or None
+        The value; `UNAVAILABLE`; None if it is still pending.
+    order : int or None
+        The number of its order, which the study has; None if the line names none.
+    cost : float or None
+        What it says that the value costs, if it does.
+    """
+
+    row: int
+    example: int
+    attribute: int
+    value: float | str | None
+    order: int | None
+    cost: float | None
+
+
+@dataclass(frozen=True)
 class _Cell:
     """A cell: its value, `UNAVAILABLE` or None; its order; whether it is charged."""
 
@@ -67,7 +98,7 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
     store : StudyFile
         In a block `StudyFile.writing`, which takes everything back if this raises.
     sheet : Sheet
-        The table, see `budgetreg.study.order_files`.
+        The table, see `budgetreg.study.results`.
     replace : bool
         Whether a result may take the place of a different one; the log keeps both.
     free : bool
@@ -78,13 +109,16 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
     DataError
         If a line cannot be used, or differs from what is known.
     """
-    examples, attributes, ranges = _names(store)
+    examples = {name: number for number, name in store.rows("SELECT number, name FROM examples")}
+    listed = store.rows("SELECT number, name, low, high FROM attributes")
+    attributes = {name: number for number, name, *_ in listed}
+    ranges = {number: (low, high) for number, _, low, high in listed if low is not None}
     cells, before = _cells(store), _spent(store)
     counts = dict.fromkeys(("values", "unavailable", "replaced", "repeated", "pending", "unordered"), 0)
     changes: list[tuple[Result, _Cell]] = []
     rows: dict[tuple[int, int], int] = {}
     costs = _Costs(store)
-    for result in results_of(sheet, examples, attributes, store.one("SELECT COUNT(*) FROM orders")):
+    for result in _results_of(sheet, examples, attributes, store.one("SELECT COUNT(*) FROM orders")):
         key = result.example, result.attribute
         cell = cells.get(key, _Cell())
         costs.check(sheet, result, cell.order, unpaid=free or cell.free)
@@ -110,6 +144,111 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
     _write(store, changes, cells)
     spent = _spent(store)
     return Recorded(**counts, cost=spent - before, spent=spent)
+
+
+def _write(store: StudyFile, changes: Sequence[tuple[Result, _Cell]], cells: dict[tuple[int, int], _Cell]) -> None:
+    """Write the new results, and an event each."""
+
+    def line(result: Result) -> Sequence[object]:
+        measured = result.value != UNAVAILABLE
+        state, value = ("known", result.value) if measured else ("unavailable", None)
+        return result.example, result.attribute, state, value, cells[result.example, result.attribute].paid
+
+    store.change(_RECORD, (line(result) for result, _ in changes))
+    store.change(
+        "INSERT INTO log (event, example, attribute, order_number, old, new) VALUES ('tell', ?, ?, ?, ?, ?)",
+        ((result.example, result.attribute, cell.order, cell.result, result.value) for result, cell in changes),
+    )
+
+
+def _spent(store: StudyFile) -> float:
+    """Return the charges: the price of each attribute (group) of an example with a charged value, once."""
+    rows = store.rows(
+        "SELECT heads.cost FROM (SELECT DISTINCT example, head FROM cells JOIN attributes ON number = attribute "
+        "WHERE paid) AS units JOIN attributes AS heads ON heads.number = units.head"
+    )
+    return fsum(cost for (cost,) in rows)
+
+
+def _cells(store: StudyFile) -> dict[tuple[int, int], _Cell]:
+    rows = store.rows("SELECT example, attribute, state, value, order_number, paid FROM cells")
+    return {
+        (example, attribute): _Cell(
+            UNAVAILABLE if state == "unavailable" else value, order, bool(paid), state == "known" and not paid
+        )
+        for example, attribute, state, value, order, paid in rows
+    }
+
+
+def _results_of(sheet: Sheet, examples: dict[str, int], attributes: dict[str, int], orders: int) -> Iterator[Result]:
+    """Yield the results in a table, each checked.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        The table; it may have more columns, and its lines may be in any order.
+    examples, attributes : dict of str to int
+        Numbers by name.
+    orders : int
+        The number of the study's orders.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or a line names no example, attribute or order of the study, or has no number.
+    """
+    need = f"results need the columns {','.join(NEEDED)}"
+    *_, values = (sheet.column(name, need) for name in NEEDED)
+    for row, cell in enumerate(values):
+        order = _order(sheet, row, orders)
+        example = _number(sheet, row, "example", examples)
+        attribute = _number(sheet, row, "attribute", attributes)
+        yield Result(row, example, attribute, _value(sheet, row, cell), order, _cost(sheet, row))
+
+
+def _number(sheet: Sheet, row: int, column: str, known: dict[str, int]) -> int:
+    name = sheet.name_at(row, column)
+    if name not in known:
+        raise DataError(f"{sheet.where(row, column)}: the study has no {column} {quoted(name)}{nearest(name, known)}")
+    return known[name]
+
+
+def _order(sheet: Sheet, row: int, orders: int) -> int | None:
+    """Return the order that a line names; the column need not be there."""
+    cell = sheet.columns["order"][row] if "order" in sheet.columns else None
+    if is_empty(cell):
+        return None
+    number = number_of(cell)
+    if number is None or number not in range(1, orders + 1):
+        has = f"its last one is {orders}" if orders else "none was asked for"
+        raise DataError(
+            f"{sheet.where(row, 'order')}: the study has no order {text_of(cell)}, {has}: is this the file of another "
+            "study? If nobody ordered the value, leave its order empty"
+        )
+    return int(number)
+
+
+def _cost(sheet: Sheet, row: int) -> float | None:
+    """Return the cost in a line; the column need not be there."""
+    cell = sheet.columns["cost"][row] if "cost" in sheet.columns else None
+    if is_empty(cell):
+        return None
+    if fault := fault_of(cell):
+        raise DataError(f"{sheet.where(row, 'cost')}: {fault}")
+    return number_of(cell)
+
+
+def _value(sheet: Sheet, row: int, cell: object) -> float | str | None:
+    if is_empty(cell):
+        return None
+    if text_of(cell).lower() == UNAVAILABLE:
+        return UNAVAILABLE
+    if fault := fault_of(cell):
+        raise DataError(
+            f"{sheet.where(row, 'value')}: {fault} (leave a pending value empty; {UNAVAILABLE} means that it will "
+            "never be measured)"
+        )
+    return number_of(cell)
 
 
 class _Costs:
@@ -159,47 +298,6 @@ class _Costs:
                 f"{sheet.where(result.row, 'cost')}: {_named(sheet, result)} costs {costs[0]:.15g}, not "
                 f"{result.cost:.15g}: the {setter} sets what is charged: write that, or leave the cost empty"
             )
-
-
-def _write(store: StudyFile, changes: Sequence[tuple[Result, _Cell]], cells: dict[tuple[int, int], _Cell]) -> None:
-    """Write the new results, and an event each."""
-
-    def line(result: Result) -> Sequence[object]:
-        measured = result.value != UNAVAILABLE
-        state, value = ("known", result.value) if measured else ("unavailable", None)
-        return result.example, result.attribute, state, value, cells[result.example, result.attribute].paid
-
-    store.change(_RECORD, (line(result) for result, _ in changes))
-    store.change(
-        "INSERT INTO log (event, example, attribute, order_number, old, new) VALUES ('tell', ?, ?, ?, ?, ?)",
-        ((result.example, result.attribute, cell.order, cell.result, result.value) for result, cell in changes),
-    )
-
-
-def _spent(store: StudyFile) -> float:
-    """Return the charges: the price of each attribute (group) of an example with a charged value, once."""
-    rows = store.rows(
-        "SELECT heads.cost FROM (SELECT DISTINCT example, head FROM cells JOIN attributes ON number = attribute "
-        "WHERE paid) AS units JOIN attributes AS heads ON heads.number = units.head"
-    )
-    return fsum(cost for (cost,) in rows)
-
-
-def _names(store: StudyFile) -> tuple[dict[str, int], dict[str, int], dict[int, tuple[float, float]]]:
-    rows = store.rows("SELECT number, name, low, high FROM attributes")
-    ranges = {number: (low, high) for number, _, low, high in rows if low is not None}
-    examples = {name: number for number, name in store.rows("SELECT number, name FROM examples")}
-    return examples, {name: number for number, name, *_ in rows}, ranges
-
-
-def _cells(store: StudyFile) -> dict[tuple[int, int], _Cell]:
-    rows = store.rows("SELECT example, attribute, state, value, order_number, paid FROM cells")
-    return {
-        (example, attribute): _Cell(
-            UNAVAILABLE if state == "unavailable" else value, order, bool(paid), state == "known" and not paid
-        )
-        for example, attribute, state, value, order, paid in rows
-    }
 
 
 def _refuse_far(sheet: Sheet, result: Result, ranges: dict[int, tuple[float, float]]) -> None:

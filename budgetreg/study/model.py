@@ -1,0 +1,261 @@
+"""The joint model of attributes and target: learned from all known values, and applied to examples with holes."""
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from budgetreg.algorithms.conditional import Conditional, conditional, conditional_means, conditional_variances
+from budgetreg.errors import ConfigError, DataError, nearest, quoted
+from budgetreg.notices import Notice
+from budgetreg.protocol.calibration import calibrated
+from budgetreg.protocol.in_memory import all_present, learn_table
+from budgetreg.protocol.outcome import packed
+from budgetreg.protocol.remarks import listed, of_unknown_scale
+from budgetreg.runs.models import model_npz
+from budgetreg.study.state import State
+
+if TYPE_CHECKING:
+    from budgetreg.estimators import BudgetRegressor
+
+EXPORTED = b"budgetreg study export"
+"""How the file of an exported model ends, unlike one that a run has learned."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """Attributes x with a mean and a covariance, and a target ``y = b + <w, x> + e``; all in units of the data.
+
+    Attributes
+    ----------
+    mean : ndarray of float, shape (d,)
+    covariance : ndarray of float, shape (d, d)
+        Positive semidefinite.
+    w : ndarray of float, shape (d,)
+    b : float
+    noise : float
+        Variance of e, that of the target given all attributes; 0 if fewer than two different targets are known.
+    shared : ndarray of float, shape (d,), optional
+        Covariance of the attributes with the target, as the values show it. By default the one that `w` implies,
+        ``covariance @ w``.
+    left_out : tuple of int
+        Attributes with weight 0 because the values seen do not show their scale.
+
+    Notes
+    -----
+    An attribute of which fewer than two different values were seen is independent of all others, and has weight 0. Its
+    mean is the value seen, or 0; its variance is what can be expected of an attribute that has shown one value so often
+    and no other, see `budgetreg.revealed.equal_values.variance`. It is above 0, and shrinks as more equal values are
+    seen. The unit of an attribute of which nothing was seen is unknown, and taken to be 1.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    w: np.ndarray
+    b: float
+    noise: float
+    shared: np.ndarray | None = None
+    left_out: tuple[int, ...] = ()
+
+    @property
+    def d(self) -> int:
+        """Number of attributes."""
+        return len(self.w)
+
+    @property
+    def units(self) -> np.ndarray:
+        """The attributes' standard deviations, 1 where there is none, shape (d,)."""
+        deviations = np.sqrt(np.diagonal(self.covariance))
+        return np.where(deviations > 0, deviations, 1.0)
+
+    @property
+    def shared_with_target(self) -> np.ndarray:
+        """The covariance of the attributes with the target, shape (d,)."""
+        return self.covariance @ self.w if self.shared is None else self.shared
+
+    @property
+    def target_variance(self) -> float:
+        """The variance of the target."""
+        return float(self.noise + 2 * self.w @ self.shared_with_target - self.w @ self.covariance @ self.w)
+
+    def conditional(self, X: np.ndarray) -> Conditional:
+        """Return what is known of examples with holes: expectations by example, covariances by pattern of holes.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n, d) or (d,)
+            NaN marks what is unknown.
+        """
+        return conditional(self.mean, self.covariance, self._checked(X))
+
+    @overload
+    def predict(self, X: np.ndarray, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: np.ndarray, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def predict(self, X: np.ndarray, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the expected targets ``b + <w, E[x | what is present]>``.
+
+        Parameters
+        ----------
+        X : ndarray of float, shape (n, d)
+            NaN marks what is unknown.
+        return_std : bool
+            Whether to return standard deviations too: the root of ``w'V w + noise``, V the covariance of x given what
+            is present.
+
+        Returns
+        -------
+        predictions : ndarray of float, shape (n,)
+        deviations : ndarray of float, shape (n,)
+            If asked for.
+        """
+        X = self._checked(X)
+        predictions = conditional_means(self.mean, self.covariance, X) @ self.w + self.b
+        if not return_std:
+            return predictions
+        return predictions, np.sqrt(conditional_variances(self.covariance, self.w, X) + self.noise)
+
+    def _checked(self, X: np.ndarray) -> np.ndarray:
+        X = np.asarray(X, dtype=np.float64)
+        if X.ndim not in (1, 2) or X.shape[-1] != self.d:
+            raise ValueError(f"X has shape {X.shape}; {self.d} attributes in each row are needed")
+        return X
+
+
+def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "aemr", **choices: Any) -> JointModel:
+    """Return the joint model of attributes and target, learned from all values that are known.
+
+    The numbers are those of ``budgetreg fit algo=ALGO k=d algo.draws=everything pilot=0 dataset.missing=unavailable
+    seed=SEED`` on the same table in a file ``table.csv``. Examples without a target inform the moments of the
+    attributes.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n, d)
+        NaN for unknown values. At least one row and two attributes; all may be unknown.
+    targets : ndarray of float, shape (n,)
+        NaN for unknown targets; all may be unknown.
+    seed : int
+        At least 0.
+    algo : str
+        A learner that models attributes and target together: ``aemr`` or ``aeml``.
+    **choices
+        Further choices of ``budgetreg fit``, with ``__`` in place of dots: ``algo__n_factors=5``.
+
+    Raises
+    ------
+    ConfigError
+        If the learner has no such model, or a choice is impossible.
+    DataError
+        If the values cannot be computed with.
+    """
+    X, y = np.asarray(values, dtype=np.float64), np.asarray(targets, dtype=np.float64)
+    asked = {"algo": algo, "seed": int(seed), "dataset.missing": "unavailable", **all_present(algo, X.shape[1])}
+    asked |= {key.replace("__", "."): value for key, value in choices.items()}
+    learned = learn_table(asked, X, y)
+    if learned.moments is None:
+        raise ConfigError(f"algo={algo}: does not model the attributes; use aemr or aeml")
+    w, c = learned.model["w"], learned.model["c"]
+    mean, covariance = learned.moments
+    contrast = np.append(-w, 1.0)  # y - <w, x>
+    noise = max(0.0, float(contrast @ covariance @ contrast))
+    b = float(learned.model["b"] - w @ c)
+    return JointModel(mean[:-1], covariance[:-1, :-1], w, b, noise, covariance[:-1, -1], learned.left_out)
+
+
+def fitted(state: State) -> JointModel:
+    """Return the model of a study.
+
+    Raises
+    ------
+    DataError
+        If no target is known, or the study's learner is not there.
+    """
+    _refuse_unlearnable(state)
+    model = learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
+    if model.left_out:
+        names = listed([quoted(state.attributes[i]) for i in model.left_out])
+        why = of_unknown_scale("record them in other units")
+        warnings.warn(f"{why}: {names}", Notice, stacklevel=3)
+    return model
+
+
+def estimator_of(state: State) -> "BudgetRegressor":
+    """Return the same model as a fitted estimator, by the names of the attributes.
+
+    Raises
+    ------
+    DataError
+        If no target is known, or the study's learner is not there.
+    """
+    import pandas as pd  # here, as these are slow to load and the model alone needs none
+
+    from budgetreg.estimators import ESTIMATORS, BudgetRegressor
+
+    _refuse_unlearnable(state)
+    kinds = (kind for kind in ESTIMATORS.values() if kind.algo == state.facts["algo"] and not kind.tuned)
+    estimator = next(kinds)(random_state=int(state.facts["seed"]))
+    estimator.fit(pd.DataFrame(state.values, columns=list(state.attributes)), state.y)
+    assert isinstance(estimator, BudgetRegressor)
+    return estimator
+
+
+def joint_of(estimator: "BudgetRegressor") -> JointModel:
+    """Return the model in a fitted estimator."""
+    return JointModel(
+        estimator.mean_, estimator.covariance_, estimator.coef_, estimator.intercept_, estimator.noise_variance_
+    )
+
+
+def check_learner(algo: str) -> None:
+    """Refuse a learner that cannot learn from a study.
+
+    Raises
+    ------
+    ConfigError
+        If there is none of the name, or it does not model attributes and target together.
+    """
+    from budgetreg.config import catalogue  # these are slow to load, too
+    from budgetreg.estimators.parameters import learner_of
+
+    names = catalogue.options("algo")
+    able = [name for name in ("aemr", "aeml") if name in names]
+    if algo not in names or not learner_of(algo).unlabelled:
+        raise ConfigError(
+            f"algo={algo}: a study needs a learner that models the attributes: {' or '.join(able)}{nearest(algo, able)}"
+        )
+
+
+def model_file(model: JointModel, state: State) -> bytes:
+    """Return the content of ``model.npz``; of a two-valued target, with what probabilities need.
+
+    Parameters
+    ----------
+    model : JointModel
+        What was learned.
+    state : State
+        What it was learned from.
+    """
+    arrays = {"w": model.w, "b": np.array(model.b + model.w @ model.mean), "c": model.mean}
+    labelled = len(state.labels) == 2
+    if labelled:
+        signal = float(model.w @ model.covariance @ model.w)
+        y = state.y[~np.isnan(state.y)]
+        arrays |= calibrated(y, signal / (signal + model.noise) if signal else 0.0, len(y))
+    labels = state.labels if labelled else ()
+    return model_npz({0: packed(arrays)}, state.attributes, state.facts["target"], labels, comment=EXPORTED)
+
+
+def _refuse_unlearnable(state: State) -> None:
+    try:
+        check_learner(state.facts["algo"])
+    except ConfigError as error:  # such as a learner of a package that is not installed here
+        raise DataError(f"nothing can be learned from the study: {error}") from error
+    if not state.known_targets.any():
+        raise DataError(
+            f"nothing can be learned, as no target is known: budgetreg study add records the column "
+            f"{state.facts['target']}"
+        )
