@@ -9,10 +9,11 @@ same learner, and writes results/bench/growth.csv, growth.png, growth.pdf and gr
     .venv/bin/python scripts/bench_growth.py
 """
 
+import argparse
 import time
-from collections.abc import Sequence
+from functools import partial
 
-import bench_common  # before numpy is loaded
+import bench  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
@@ -58,31 +59,22 @@ def look_of(core: str) -> Style:
 
 def main() -> None:
     """Measure every case at every number of attributes, in turns, and draw the times."""
-    arguments = bench_common.options(__doc__, rounds=2, d=[10**3, 10**4, 10**5, 10**6], draws=True)
-    if not arguments.draw:
-        measure(arguments.rounds, arguments.d)
-    frame = pd.read_csv(bench_common.RESULTS / "growth.csv")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2, help="times that everything is measured, in turns")
+    tables = {d: bench.coins(d, LENGTH) for d in (10**3, 10**4, 10**5, 10**6)}
+    cases = {(case, d): partial(microseconds, tables[d], *CASES[case]) for d in tables for case in CASES}
+    times = bench.least(cases, parser.parse_args().rounds)
+    rows = [{"core": case, "d": d, "us_per_replica_step": round(time, 2)} for (case, d), time in times.items()]
+    frame = pd.DataFrame(rows).sort_values(["core", "d"], ignore_index=True)
+    smallest = frame.groupby("core")["us_per_replica_step"].transform("min")
+    frame["ratio"] = (frame["us_per_replica_step"] / smallest).round(2)
+    bench.save(frame, "growth")
     lines = {
         str(core): (rows.set_index("d")["us_per_replica_step"], look_of(str(core)))
         for core, rows in frame.groupby("core")
     }
     labels = "attributes of an example, d", "CPU microseconds per replica and step"
-    bench_common.draw(lines, labels, FINDING, __doc__ or "", "growth")
-
-
-def measure(rounds: int, sizes: Sequence[int]) -> None:
-    """Write the table of times."""
-    times: dict[tuple[str, int], list[float]] = {}
-    for _ in range(rounds):
-        for d in sizes:
-            table = bench_common.coins(d, LENGTH)
-            for case, (update, k_x, k_ip) in CASES.items():
-                times.setdefault((case, d), []).append(microseconds(table, update, k_x, k_ip))
-    rows = [{"core": case, "d": d, "us_per_replica_step": round(min(values), 2)} for (case, d), values in times.items()]
-    frame = pd.DataFrame(rows).sort_values(["core", "d"], ignore_index=True)
-    least = frame.groupby("core")["us_per_replica_step"].transform("min")
-    frame["ratio"] = (frame["us_per_replica_step"] / least).round(2)
-    bench_common.save(frame, "growth.csv")
+    bench.draw(lines, labels, FINDING, __doc__ or "", "growth")
 
 
 if __name__ == "__main__":

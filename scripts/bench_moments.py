@@ -8,11 +8,12 @@ was revealed, and writes results/bench/moments.csv, moments.png, moments.pdf and
     .venv/bin/python scripts/bench_moments.py
 """
 
+import argparse
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
 
-import bench_common  # before numpy is loaded
+import bench  # before numpy is loaded
 import numpy as np
 import pandas as pd
 
@@ -68,13 +69,11 @@ def measured(d: int, rounds: int) -> dict[str, float]:
     def chain(posterior: Posterior) -> None:
         posterior_moments(posterior, StandardisedEntries(blocks, d, centred=False, intercept=False), entries.size)
 
-    alone = min(
-        bench_common.cpu_seconds(moments) for _ in range(rounds)
-    )  # one after the other, as for the streams of a run
+    alone = min(bench.cpu_seconds(moments) for _ in range(rounds))  # one after the other, as for the streams of a run
     times = []
     for _ in range(rounds):
         posterior = Posterior(d + 1, min(N_FACTORS, d), [generator("chain", d)])
-        times.append([bench_common.cpu_seconds(partial(chain, posterior)) for _ in range(2)])
+        times.append([bench.cpu_seconds(partial(chain, posterior)) for _ in range(2)])
     first, later = np.min(times, axis=0)
     posterior = Posterior(d + 1, min(N_FACTORS, d), [generator("chain", d)])
     return {
@@ -89,15 +88,15 @@ def measured(d: int, rounds: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure at every number of attributes, and draw the times."""
-    arguments = bench_common.options(__doc__, rounds=2, d=[64, 128, 256, 512, 784, 1024, 2048], draws=True)
-    if not arguments.draw:
-        measured(16, 1)  # the first fit imports modules, which is no part of its time
-        rows = [measured(d, arguments.rounds) for d in arguments.d]
-        bench_common.save(pd.DataFrame(rows), "moments.csv")
-    frame = pd.read_csv(bench_common.RESULTS / "moments.csv", index_col="d")
-    lines = {label: (frame[column], look) for column, (label, look) in LINES.items()}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=2, help="times that everything is measured")
+    rounds = parser.parse_args().rounds
+    measured(16, 1)  # the first fit imports modules, which is no part of its time
+    frame = pd.DataFrame([measured(d, rounds) for d in (64, 128, 256, 512, 784, 1024, 2048)])
+    bench.save(frame, "moments")
+    lines = {label: (frame.set_index("d")[column], look) for column, (label, look) in LINES.items()}
     labels = "attributes of an example, d", "CPU seconds of a fit"
-    bench_common.draw(lines, labels, FINDING, __doc__ or "", "moments")
+    bench.draw(lines, labels, FINDING, __doc__ or "", "moments")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Break one rule at a time, and check that a test fails: ``python scripts/mutants.py [NAME ...]``.
 
-Each mutant of `faults`, `faults_bought` and `faults_elsewhere` changes one function while the tests run: this file is
-also the pytest plugin that makes the change. The tests that the mutant names or the literal test of the protocol must
+Each mutant of ``mutants.yaml`` changes one function while the tests run: this file is also the pytest plugin that makes
+the change. The tests that the mutant names or the literal test of the protocol must
 notice it. A mutant that no test notices survives, which is an error. All tests must pass without any change first.
 """
 
@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mutation import Mutant, apply
+import yaml
+from mutation import Mutant, apply, rewrite
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
@@ -35,12 +36,18 @@ def pytest_configure() -> None:
 
 
 def mutants() -> tuple[Mutant, ...]:
-    """Return all mutants; their modules import the package, which has to wait for the settings of the tests."""
+    """Return all mutants; their changes import the package, which has to wait for the settings of the tests."""
     import faults
-    import faults_bought
-    import faults_elsewhere
 
-    return (*faults.MUTANTS, *faults_bought.MUTANTS, *faults_elsewhere.MUTANTS)
+    return tuple(
+        Mutant(
+            entry["name"],
+            entry["in"],
+            rewrite(entry["old"], entry["new"]) if "old" in entry else eval(entry["change"], vars(faults)),
+            tuple(entry.get("test", "").split()),
+        )
+        for entry in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    )
 
 
 def failed(tests: Sequence[str], name: str = "") -> str:
@@ -106,10 +113,10 @@ def main() -> int:
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1
-    table = Table("mutant", "in", "how it would mislead a reader", "noticed by")
+    table = Table("mutant", "in", "noticed by")
     for mutant in chosen:
         killer = killers[mutant.name]
-        table.add_row(mutant.name, mutant.place, mutant.why, short(killer) if killer else "[bold red]SURVIVED")
+        table.add_row(mutant.name, mutant.place, short(killer) if killer else "[bold red]SURVIVED")
     dead = sum(map(bool, killers.values()))
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table)

@@ -34,8 +34,6 @@ class Mutant:
         Package and qualified name of the function, method or property: ``protocol:winners``, ``metering:Accessor.pay``.
     change : callable
         Returns the replacement of the original.
-    why : str
-        How a reader of the results would be misled.
     tests : tuple of str
         Tests that are run before the literal test of the protocol, where that one cannot show the difference.
     """
@@ -43,7 +41,6 @@ class Mutant:
     name: str
     place: str
     change: Change
-    why: str
     tests: tuple[str, ...] = ()
 
 

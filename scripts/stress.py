@@ -44,14 +44,12 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from itertools import cycle, islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from budgetreg.runs.workers import pin_blas_threads
 
@@ -59,94 +57,51 @@ pin_blas_threads()
 
 import numpy as np  # noqa: E402 - the number of threads is read when numpy is loaded
 import pandas as pd  # noqa: E402
-import stress_cluster  # noqa: E402 - the scripts beside this one
-import stress_damage  # noqa: E402
-import stress_disks  # noqa: E402
-import stress_environment  # noqa: E402
-import stress_estimators  # noqa: E402
-import stress_files  # noqa: E402
-import stress_inputs  # noqa: E402
-import stress_kills  # noqa: E402
-import stress_lines  # noqa: E402
-import stress_models  # noqa: E402
-import stress_names  # noqa: E402
-import stress_spread  # noqa: E402
-import stress_study  # noqa: E402
+import stress_learning  # noqa: E402 - the scripts beside this one
+import stress_processes  # noqa: E402
+import stress_results  # noqa: E402
+import stress_studies  # noqa: E402
 import stress_tables  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.markup import escape  # noqa: E402
 from rich.progress import Progress  # noqa: E402
 from rich.table import Table  # noqa: E402
-from stress_trials import FAULTS, Trial, TrialResult  # noqa: E402
+from stress_trials import FAULTS, Kind, Trial, TrialResult  # noqa: E402
 
 from budgetreg.files import write_atomically  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"
-WHOLE = {
-    "kill": 140,
-    "damage": 200,
-    "disk": 40,
-    "line": 520,
-    "table": 216,
-    "file": 150,
-    "environment": 36,
-    "cluster": 40,
-    "model": 81,
-    "study": 210,
-    "estimator": 156,
-    "name": 30,
-    "input": 40,
-    "spread": 36,
-}
-Prepared = Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
-KINDS: Mapping[str, tuple[Prepared, Callable[[Trial], TrialResult]]] = {
-    "kill": (stress_kills.prepared, stress_kills.tried),
-    "damage": (stress_damage.prepared, stress_damage.tried),
-    "disk": (stress_disks.prepared, stress_disks.tried),
-    "line": (stress_lines.prepared, stress_lines.tried),
-    "table": (stress_tables.prepared, stress_tables.tried),
-    "file": (stress_files.prepared, stress_files.tried),
-    "environment": (stress_environment.prepared, stress_environment.tried),
-    "cluster": (stress_cluster.prepared, stress_cluster.tried),
-    "model": (stress_models.prepared, stress_models.tried),
-    "study": (stress_study.prepared, stress_study.tried),
-    "estimator": (stress_estimators.prepared, stress_estimators.tried),
-    "name": (stress_names.prepared, stress_names.tried),
-    "input": (stress_inputs.prepared, stress_inputs.tried),
-    "spread": (stress_spread.prepared, stress_spread.tried),
-}
+MODULES = (stress_processes, stress_results, stress_tables, stress_studies, stress_learning)
+KINDS: Mapping[str, Kind] = {name: kind for module in MODULES for name, kind in module.KINDS.items()}
 
 
 def ready() -> None:
     """Import what commands need, once for all forked processes."""
-    for module in (
+    imported = (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
-        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.runs.verification", "budgetreg.figures.curves"),
-        *(
-            "budgetreg.figures.summary",
-            "budgetreg.algorithms.registry",
-            "budgetreg.protocol.repetitions",
-            "budgetreg.cli.study",
-        ),
-    ):
+        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.cli.study", "budgetreg.runs.verification"),
+        *("budgetreg.figures.curves", "budgetreg.figures.summary", "budgetreg.algorithms.registry"),
+        "budgetreg.protocol.repetitions",
+    )
+    for module in imported:
         import_module(module)
-    stress_damage.cache_everything()
+    stress_results.cache_everything()
 
 
 def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
     """Prepare all kinds of trials; return the trials, which alternate between the cases of a kind."""
     result = []
-    for kind, (prepared, _) in KINDS.items():
-        if counts[kind]:
+    for kind, count in counts.items():
+        if count:
             folder = place / kind
             folder.mkdir()
-            cases = prepared(folder, counts[kind])
+            cases = KINDS[kind].prepared(folder, count)
             turns = [name for name, options in cases.items() for _ in range(options.get("turns", 1))]
             names = [str(name) for name in np.random.default_rng(seed).permutation(turns)]
             result += [
                 Trial(kind, case, number, seed, folder, cases[case])
-                for number, case in enumerate(islice(cycle(names), counts[kind]))
+                for number, case in enumerate(islice(cycle(names), count))
             ]
     return result
 
@@ -160,40 +115,31 @@ def tried(trial: Trial) -> TrialResult:
         If the trial itself cannot be run.
     """
     try:
-        return KINDS[trial.kind][1](trial)
+        return KINDS[trial.kind].tried(trial)
     except Exception as error:
         raise RuntimeError(f"{trial.kind}, {trial.case}, number {trial.number}: not tried: {error!r}") from error
 
 
 def counted(results: Sequence[TrialResult]) -> pd.DataFrame:
     """Count trials and faults by kind and case."""
-    rows = []
-    for kind, case in sorted({(result.trial.kind, result.trial.case) for result in results}):
-        of_case = [result for result in results if (result.trial.kind, result.trial.case) == (kind, case)]
-        faults = Counter(fault for result in of_case for fault in result.faults)
-        rows.append({"kind": kind, "case": case, "tried": len(of_case), **{fault: faults[fault] for fault in FAULTS}})
-    return pd.DataFrame(rows)
-
-
-def machine() -> str:
-    """Return a description of the machine and its versions."""
-    python, numpy = platform.python_version(), np.__version__
-    return f"{os.cpu_count()} x {platform.machine()}, {platform.system()}, Python {python}, numpy {numpy}"
+    rows = [
+        {"kind": each.trial.kind, "case": each.trial.case, "tried": 1, **{name: name in each.faults for name in FAULTS}}
+        for each in results
+    ]
+    return pd.DataFrame(rows).groupby(["kind", "case"], as_index=False).sum()
 
 
 def main() -> int:
     """Run the trials, print their results, and write those of a full run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options = (
-        *("kills", "flips", "disks", "lines", "tables", "files", "environments", "clusters", "models", "studies"),
-        *("estimators", "names", "inputs", "spreads"),
-    )
-    for kind, option in zip(WHOLE, options, strict=True):
-        parser.add_argument(f"--{option}", dest=kind, type=int, default=WHOLE[kind], help="trials (%(default)s)")
+    for name, kind in KINDS.items():
+        parser.add_argument(
+            f"--{kind.option}", dest=name, type=int, default=kind.trials, help="trials (%(default)s)", metavar="N"
+        )
     parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="trials side by side (%(default)s)")
     arguments = parser.parse_args()
-    counts = {kind: getattr(arguments, kind) for kind in WHOLE}
+    counts = {kind: getattr(arguments, kind) for kind in KINDS}
     place = Path(tempfile.mkdtemp(prefix="stress-"))
     # Processes that a script starts in the background ignore Ctrl-C, and so would their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -229,9 +175,12 @@ def main() -> int:
     console.print(table)
     faults = int(frame[list(FAULTS)].to_numpy().sum())
     console.print(f"{faults} faults in {len(results)} trials")
-    if counts == WHOLE:
+    if counts == {name: kind.trials for name, kind in KINDS.items()}:
         frame.insert(0, "seed", arguments.seed)
-        frame["machine"] = machine()
+        frame["machine"] = (
+            f"{os.cpu_count()} x {platform.machine()}, {platform.system()}, "
+            f"Python {platform.python_version()}, numpy {np.__version__}"
+        )
         write_atomically(TARGET, frame.to_csv(index=False).encode())
     return 1 if faults else 0
 

@@ -1,26 +1,36 @@
-"""Trials of `stress.py` with tables and lists that are damaged, lie about their size, or never end.
-
-Each trial may take 1.5 GiB of memory more than it begins with. Variants of a case take turns; the seed decides where
-and how a file is damaged.
-"""
+"""Trials of `stress.py` on what commands read: bad and ambiguous tables, odd names, and odd command lines."""
 
 import bz2
 import gzip
 import io
 import lzma
 import os
-import resource
+import re
+import shlex
 import shutil
 import socket
-import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import stress_reading
-from stress_trials import Trial, TrialResult, forked, note_leftovers
+import pandas as pd
+from stress_trials import (
+    Answer,
+    Kind,
+    TrialResult,
+    Try,
+    alike,
+    forked,
+    limit_memory,
+    note_leftovers,
+    undisturbed,
+)
+
+# Tables and lists that are damaged, lie about their size, or never end, in 1.5 GiB more memory. Variants of a case take
+# turns; the seed decides where and how a file is damaged.
 
 _MEMORY = 3 << 29
 _FIXED = "k=2 repetitions=1 checkpoints=2 tuning=fixed tuning.B=1 backend=sequential"
@@ -243,7 +253,7 @@ def _no_file(make: Callable[[Path], object]) -> Variant:
             f"{_RUN}x{ending}",
             f"{whole} dataset.costs=x{ending}",
             f"{whole} dataset.ranges=x{ending}",
-            f"predict ../whole/left x{ending}",
+            f"predict ../../../whole/left x{ending}",
             f"{_RUN}arrays",
         )[where]
 
@@ -312,7 +322,7 @@ def _wide(ending: str) -> Variant:
 
 
 _DIGITS = "9" * 5000
-CASES: Mapping[str, tuple[Variant, ...]] = {
+_TABLES: Mapping[str, tuple[Variant, ...]] = {
     "wide": (_wide(".csv"), _wide(".parquet")),
     "npz: shapes": (
         *(_claims((10**13, 3), (10**13,)), _claims((3, 10**13), (3,)), _claims((-40, 3), (-40,))),
@@ -349,38 +359,20 @@ CASES: Mapping[str, tuple[Variant, ...]] = {
 _CODES = {"wide": (0,), "npz: packing": (0, 3), "parquet: footer": (0, 3), "noise": (0, 2, 3)}  # (3,) for all others
 
 
-def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    """Make a run for `predict`; return the cases.
-
-    Raises
-    ------
-    RuntimeError
-        If the run fails.
-    """
-    whole = place / "whole"
+def _prepared_tables(place: Path, count: int) -> dict[str, dict[str, Any]]:
+    whole = place / "whole"  # for `predict`
     whole.mkdir()
-    words = _table(whole, np.random.default_rng(0)).replace("out=out", "out=left")
-    answer = forked(words.split(), whole)
-    if answer.code:
-        raise RuntimeError(f"{words}: exit code {answer.code} undisturbed\n{answer.err}")
-    return {name: {} for name in (*CASES, *stress_reading.TABLES)}
+    undisturbed(_table(whole, np.random.default_rng(0)).replace("out=out", "out=left"), whole)
+    return {name: {} for name in (*_TABLES, *_READ_TABLES)}
 
 
-def _limited() -> None:
-    inherited = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (inherited + _MEMORY,) * 2)
-
-
-def tried(trial: Trial) -> TrialResult:
+def _read_table(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
     """Write a bad table or list, and judge the answer of the command that reads it."""
-    if trial.case in stress_reading.TABLES:
-        return stress_reading.tried(trial)
-    result, variants = TrialResult(trial), CASES[trial.case]
-    folder = Path(tempfile.mkdtemp(dir=trial.place))
-    words = variants[trial.number // len(CASES) % len(variants)](folder, trial.rng)
-    answer = forked(words.split(), folder, _limited)
+    case, variants = result.trial.case, _TABLES[result.trial.case]
+    words = variants[result.trial.turn(len(_TABLES)) % len(variants)](folder, rng)
+    answer = forked(words.split(), folder, partial(limit_memory, _MEMORY))
     seen = f"{words}: exit code {answer.code}\n{answer.err[-2000:]}"
-    result.judge(words, answer, _CODES.get(trial.case, (3,)))
+    result.judge(words, answer, _CODES.get(case, (3,)))
     if answer.code == 0 and (folder / "whole").exists():
         forked(words.split(), folder / "whole")
         contents = [(place / "out" / "curves.csv").read_bytes() for place in (folder, folder / "whole")]
@@ -391,5 +383,355 @@ def tried(trial: Trial) -> TrialResult:
     if any(len(line) > 500 for line in answer.err.splitlines()):
         result.note("untold", seen)
     note_leftovers(result, folder, set())
-    shutil.rmtree(folder)
-    return result
+
+
+# Tables and words that can be read in two ways: commands take the right one, or ask
+
+_LEARN = ["algo=naive", "k=2", "total=60", "tuning=fixed", "tuning.B=9", "out=o"]
+_LOOK_LIKE_NUMBERS = (
+    "1_1",
+    "1e3",
+    "true",
+    "null",
+    "0x1",
+    "007",
+    "1.0",
+    "+1",
+    "2024_01_15",
+    "nan",
+    "-.5",
+    "1_000",
+    "No",
+)
+_LETTERS = "'\"[](){} $=#\\ab1_é~!`:;%&|<>*?.-+/"
+
+
+class _Commands:
+    """The commands of a trial, whose answers are judged."""
+
+    def __init__(self, result: TrialResult, folder: Path) -> None:
+        self.result, self.folder = result, folder
+
+    def __call__(self, *words: str, codes: tuple[int, ...] = (0,)) -> Answer:
+        answer = forked(words, self.folder)
+        self.result.judge(shlex.join(words), answer, codes)
+        return answer
+
+    def fit(self, path: str, *words: str, codes: tuple[int, ...] = (0,)) -> Answer:
+        shutil.rmtree(self.folder / "o", ignore_errors=True)
+        return self("fit", "dataset=file", f"dataset.path={path}", *_LEARN, *words, codes=codes)
+
+    def model(self) -> dict[str, np.ndarray]:
+        with np.load(self.folder / "o" / "model.npz") as file:
+            return dict(file)
+
+    def expect(self, what: str, right: bool) -> None:
+        if not right and not self.result.faults:
+            self.result.note("wrong", what)
+
+
+def _sparse(path: Path, X: np.ndarray, y: np.ndarray, first: int) -> None:
+    lines = ([f"{at + first}:{x[at]!r}" for at in np.flatnonzero(x).tolist()] for x in X)
+    path.write_text("".join(f"{t!r} {' '.join(line)}\n" for t, line in zip(y.tolist(), lines, strict=True)))
+
+
+def _widths(run: _Commands, rng: np.random.Generator) -> None:
+    d, first = int(rng.integers(3, 9)), int(rng.integers(2))
+    X, Z = (rng.normal(size=(n, d)).round(3) for n in (40, 6))
+    X = X.astype(object)
+    _sparse(run.folder / "train.svm", X, np.asarray(X.sum(axis=1), dtype=float), first)
+    drop = sorted(rng.choice(d, int(rng.integers(0, d - 1)), replace=False).tolist())
+    run.fit("train.svm", f"dataset.drop=[{','.join(str(at + first) for at in drop)}]")
+    Z[:, rng.random(d) < 0.4] = 0
+    _sparse(run.folder / "new.svm", Z.astype(object), np.zeros(6), first)
+    run("predict", "o", "new.svm", "out=p.csv")
+    if not run.result.faults:
+        model, kept = run.model(), np.delete(Z, drop, axis=1)
+        said = pd.read_csv(run.folder / "p.csv")["prediction"].to_numpy()
+        run.expect(
+            f"base {first}, {d} columns without {drop}",
+            np.allclose(said, model["b"] + (kept - model["c"]) @ model["w"][0]),
+        )
+    Z[:] = 1
+    _sparse(run.folder / "other.svm", Z.astype(object), np.zeros(6), 1 - first)
+    run("predict", "o", "other.svm", codes=(3,))
+
+
+def _indexes(run: _Commands, rng: np.random.Generator) -> None:
+    frame = pd.DataFrame(rng.normal(size=(40, 4)).round(3), columns=["a", "b", "c", "y"])
+    frame.to_csv(run.folder / "t.csv", index=False)
+    ids = rng.permutation(1000)[:40]
+    kind = int(rng.integers(4))
+    index = [pd.Index(ids, name="id"), pd.Index(ids), pd.MultiIndex.from_arrays([ids % 3, ids], names=["site", None])]
+    (frame if kind == 3 else frame.set_index(index[kind])).to_parquet(run.folder / "t.parquet", row_group_size=9)
+    run.fit("t.csv")
+    expected = {} if run.result.faults else run.model()
+    run.fit("t.parquet")
+    if not run.result.faults:
+        model = run.model()
+        run.expect(f"index {kind}", all(np.array_equal(model[name], expected[name]) for name in expected))
+
+
+def _first_rows(run: _Commands, rng: np.random.Generator) -> None:
+    rows = rng.normal(size=(30, 5)).round(2).astype(str).tolist()
+    labels = rng.choice(["red", "blue"], 30).tolist()
+    table = [[*row, label] for row, label in zip(rows, labels, strict=True)]
+    start, step = int(rng.integers(1, 2000)), int(rng.integers(1, 5))
+    header = [*(str(start + step * at) for at in range(5)), "colour"]
+    headless = rng.random() < 0.5
+    if headless and rng.random() < 0.5:
+        table[0][int(rng.integers(5))] = str(rng.choice(["NA", "?", "1,5", "n/a", "-"]))
+    lines = [",".join(f'"{field}"' if "," in field else field for field in row) for row in table]
+    (run.folder / "t.csv").write_text("\n".join([*([] if headless else [",".join(header)]), *lines, ""]))
+    run.fit("t.csv", codes=(3,) if headless else (0,))
+    if not headless and not run.result.faults:
+        run.expect("names that are numbers", run.model()["names"].tolist() == header[:5])
+
+
+def _thousands(run: _Commands, rng: np.random.Generator) -> None:
+    number = int(10 ** rng.uniform(3, 9))
+    text = f"{number:,}" + (f".{rng.integers(10)}" if rng.random() < 0.5 else "")
+    frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2).astype(str), columns=["a", "b", "c", "y"])
+    frame.iloc[int(rng.integers(30)), int(rng.integers(4))] = text
+    frame.to_csv(run.folder / "t.csv", index=False)
+    answer = run.fit("t.csv", codes=(3,))
+    run.expect(
+        f"{text}: {answer.err}", f"write {text.replace(',', '')}" in answer.err and "decimal comma" not in answer.err
+    )
+
+
+def _typed(run: _Commands, rng: np.random.Generator) -> None:
+    names = rng.permutation(_LOOK_LIKE_NUMBERS).tolist()
+    columns = [*names[:6], *(f"c{at}" for at in range(6)), "y"]
+    pd.DataFrame(rng.normal(size=(30, 13)).round(2), columns=columns).to_csv(run.folder / "t.csv", index=False)
+    drop = names[: int(rng.integers(1, 4))]
+    run.fit("t.csv", f"dataset.drop=[{','.join(drop)}]", "dataset.target=y")
+    if not run.result.faults:
+        run.expect(f"drop {drop}", run.model()["names"].tolist() == [name for name in columns[:-1] if name not in drop])
+
+
+def _hints(run: _Commands, rng: np.random.Generator) -> None:
+    name = "x" + "".join(rng.choice(list(_LETTERS), int(rng.integers(1, 8)))).rstrip() + "z"
+    frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2), columns=["a", "b", "c", "y"])
+    frame.insert(0, name, range(30))
+    frame.to_csv(run.folder / "t.csv", index=False)
+    seen = run.fit("t.csv", codes=(0,)).err
+    typed = run.fit("t.csv", f"dataset.drop=[{name}]", codes=(0, 2, 3)).err
+    for said, pattern in ((seen, r"of the rows: (.*) leaves it out"), (typed, r"special characters in quotes: (.*)")):
+        for hint in re.findall(pattern, said):
+            run.fit("t.csv", *shlex.split(hint))
+            if not run.result.faults:
+                run.expect(f"{name!r}: {hint}", run.model()["names"].tolist() == ["a", "b", "c"])
+
+
+def _asking(case: Callable[[_Commands, np.random.Generator], None]) -> Try:
+    return lambda result, folder, rng: case(_Commands(result, folder), rng)
+
+
+_READ_TABLES: Mapping[str, Try] = {
+    "sparse widths": _asking(_widths),
+    "parquet: indexes": _asking(_indexes),
+    "first rows": _asking(_first_rows),
+    "thousands": _asking(_thousands),
+}
+_READ_LINES: Mapping[str, Try] = {"names like numbers": _asking(_typed), "pasted hints": _asking(_hints)}
+
+# Command lines that are changed at random: the answer is a result, or one line and an exit code
+
+_TINY = "repetitions=1 checkpoints=2 tuning=fixed backend=sequential"
+
+_LINES: dict[str, tuple[str, ...]] = {  # by command, lines that work; what takes long or reaches the net is left out
+    "run": (
+        f"run algo=naive k=4 {_TINY} tuning.B=2 out=o",
+        f"run algo=aelr k=4 {_TINY} tuning.B=2 tuning.eta=0.01 algo.split=even algo.average=suffix",
+        f"run algo=ridge dataset=file dataset.path=table.csv dataset.target=y k=2 {_TINY} tuning.B=1",
+    ),
+    "run --dry-run": (
+        "run algo=aelr k=4 checkpoints=[0.1,0.5,1] axis=examples seed=3 n_jobs=1 --dry-run",
+        "run -m algo=aer,aelr k=4,8 repetitions=2 --dry-run",
+        "run algo=popca algo.n_components=2 dataset=coins k=2 --dry-run",
+        "run algo=aerr dataset=power_law dataset.alpha=-2 dataset.d=20 k=4 algo.grid.B=[1,2] --dry-run",
+        "run algo=aesvr dataset=sphere algo.residual=plug_in tuning=theory tuning.B=2 --dry-run",
+        "run experiment=hazan_koren_2012/fig1 protocol=paper dataset=digits_3v5 --dry-run",
+        "run algo=lasso k='range(2,5)' -m out=o --dry-run",
+        "run --cfg job algo=aer",
+        "run +hydra.job.name=x ~seed ++k=3 --dry-run",
+    ),
+    "plot": ("plot left", "plot left left --out figure"),
+    "status": ("status left", "status . --why"),
+    "verify": ("verify left --sample 1 --seed 2", "verify left --all n_jobs=1"),
+    "list": ("list", "list algos", "list datasets", "list experiments"),
+    "reproduce": ("reproduce nothing/at_all --quick n_jobs=1", "reproduce --help"),
+    "check": ("check algo=nothing,naive", "check --help"),
+    "fetch": ("fetch nothing dataset.root=data", "fetch --help"),
+    "no command": ("--help", "--version", "nothing", "-sc bash run algo="),
+}
+
+_LONG = ("run", "reproduce", "check")  # which compute for minutes or hours without the words that these lines have
+
+_VALUES = (
+    *("", "0", "-1", "1e400", "nan", "-.inf", "null", "true", "''", "'", '"', "[", "[]", "[1,[2]]", "{a: 1}", "{", ","),
+    *("a,b", "range(0)", "choice(1,x)", "glob(*)", "interval(0,1)", "${k}", "${", "${nothing}", "${oc.env:NOTHING}"),
+    *(
+        "?",
+        "???",
+        "~",
+        "..",
+        "/",
+        "left",
+        "nowhere/x",
+        "table.csv",
+        "/dev/null",
+        "/proc/self/mem",
+        "é",
+        "\u202e",
+        "1 2",
+    ),
+    *(
+        "1 2",
+        "=",
+        "a=b",
+        "0x10",
+        "1_000",
+        "08",
+        "1.5",
+        "9" * 30,
+        "x" * 5000,
+        "\\",
+        "\t",
+        "--help",
+        "*",
+        "%s",
+        "{}",
+        "@",
+        "#",
+    ),
+)
+_KEYS = (
+    *(
+        "k",
+        "seed",
+        "algo",
+        "algo.grid",
+        "algo.grid.B",
+        "algo.name",
+        "dataset",
+        "dataset.path",
+        "dataset.center",
+        "axis",
+    ),
+    *("tuning.at", "tuning.folds", "out", "protocol", "hydra.mode", "hydra/launcher", "hydra.job.num", "experiment"),
+    *("backend.name", "omit", "learners", "figure", "+new", "~k", "++algo.x", "algo@other", "", ".", "k.x", "[0]"),
+)
+_CHARACTERS = "'\"{}[](),=:$*?~+-./\\ @#!;&|<>%é0\n"
+
+
+def _prepared_lines(place: Path, count: int) -> dict[str, dict[str, Any]]:
+    whole = place / "whole"
+    whole.mkdir()
+    rng = np.random.default_rng(0)
+    np.savetxt(whole / "table.csv", rng.normal(size=(40, 4)), delimiter=",", header="a,b,c,y", comments="")
+    undisturbed(f"run algo=naive k=4 {_TINY} tuning.B=2 out=left", whole)
+    lines = {name: {"whole": whole, "turns": len(lines)} for name, lines in _LINES.items()}
+    return lines | {name: {} for name in _READ_LINES}
+
+
+def _mistype(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+    """Change a valid line in a few places, and judge the answer."""
+    case = result.trial.case
+    words = shlex.split(_LINES[case][rng.integers(len(_LINES[case]))])
+    for _ in range(rng.integers(1, 4)):
+        words = changed(words, rng, case in _LONG)
+    result.judge(shlex.join(words), forked([word.replace("\0", "") for word in words], folder), (0, 1, 2, 3))
+
+
+def changed(words: list[str], rng: np.random.Generator, works: bool) -> list[str]:
+    """Change a word, or the order of words, so that no line takes long."""
+    at = int(rng.integers(len(words))) if words else 0
+    word, others = words[at] if words else "", words[at + 1 :]
+    key, equals, value = word.partition("=")
+    way = int(rng.integers(8))
+    if way == 0 and not works:
+        return [*words[:at], *others]
+    if way == 1:
+        return [*words[:at], word, word, *others]
+    if way == 2:
+        return [words[i] for i in rng.permutation(len(words))]
+    if way in (3, 4) and equals:
+        return [*words[:at], f"{key}={_VALUES[rng.integers(len(_VALUES))]}", *others]
+    if way == 5:
+        new = f"{_KEYS[rng.integers(len(_KEYS))]}={_VALUES[rng.integers(len(_VALUES))]}"
+        return [*words[:at], word, new, *others]
+    if way == 6 and equals:
+        return [*words[:at], f"{_KEYS[rng.integers(len(_KEYS))]}={value}", *others]
+    place = int(rng.integers(len(word) + 1))
+    character = _CHARACTERS[rng.integers(len(_CHARACTERS))]
+    if rng.random() < 0.5 and not works:
+        return [*words[:at], word[:place] + word[place + 1 :], *others]
+    return [*words[:at], word[:place] + character + word[place:], *others]
+
+
+# Names of any text, which runs, figures and reports must show without a warning
+
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "formulas": ("$", "$$", "\\$", "_", "^", "{", "}", "\\frac", "%", "\\", "$x_1$", "#", "&", "~"),
+    "scripts": ("é", "ß", "a\u0301", "עברית", "عربى", "हिन्दी", "漢字", "한글", "😀", "👩\u200d🔬", "Ω", "\u00ad"),
+    "controls": ("\x1b[2J", "\x07", "\t", "\n", "\r", "\u202e", "\u2028", "\ufeff", "\x7f", "\x85"),
+    "bytes": ("\udce9", "\udcff\udcfe", "\udc80"),
+    "long": ("x" * 90, "words " * 12, "$" * 80),
+}
+"""By case, what names are made of."""
+
+
+def _name_all(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+    """Name a file, attributes, a unit and a study, and draw all that there is."""
+    case = result.trial.case
+    text = "formulas" if case == "bytes" else case  # tables are UTF-8
+    file, study = f"{_name(case, rng)}.csv", f"{_name(text, rng)}.db"
+    unit, *columns = (f"{_name(text, rng)}{at}" for at in range(4))
+    values = rng.normal(size=(20, 1)) + rng.normal(size=(20, 3))
+    frame = pd.DataFrame(values, columns=columns)
+    frame["y"] = values.sum(axis=1)
+    frame.to_csv(folder / file, index=False)
+    pd.DataFrame({"attribute": columns, "cost": 1.0}).to_csv(folder / "costs.csv", index=False)
+    some = frame.mask(rng.random(frame.shape) < 0.3)
+    some.insert(0, "id", range(20))
+    some.to_csv(folder / "table.csv", index=False)
+    fixed = "algo=aelr k=2 repetitions=2 checkpoints=2 tuning=fixed tuning.B=1 tuning.eta=0.1 out=o backend=sequential"
+    run = ["run", "dataset=file", _quoted("dataset.path", file), "dataset.costs=costs.csv"]
+    create = ["study", "create", study, "table=table.csv", "target=y", "id=id", "costs=costs.csv", "algo=aeml"]
+    lines = [
+        [*run, _quoted("dataset.unit", unit), *fixed.split()],
+        ["plot", "o"],
+        ["report", "o"],
+        [*create, f"unit={unit}"],
+        ["study", "show", study],
+        ["report", study],
+    ]
+    for words in lines:
+        answer = forked(words, folder)
+        result.judge(repr(words), answer)
+        refused = answer.code and case != "controls"  # no table can have line breaks in its header
+        if refused or "Warning" in answer.err:
+            result.note("untold", f"{words}: exit code {answer.code}: {answer.err[-1000:]}")
+            break
+
+
+def _name(case: str, rng: np.random.Generator) -> str:
+    parts = _PARTS[case]
+    return "".join(["n", *(f"{parts[rng.integers(len(parts))]}{rng.integers(9)}" for _ in range(rng.integers(1, 4)))])[
+        :240
+    ]
+
+
+def _quoted(key: str, value: str) -> str:
+    """Return an override of Hydra whose value is any text."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key}='{escaped}'"
+
+
+KINDS = {
+    "table": Kind("tables", 216, _prepared_tables, {**dict.fromkeys(_TABLES, _read_table), **_READ_TABLES}),
+    "line": Kind("lines", 520, _prepared_lines, {**dict.fromkeys(_LINES, _mistype), **_READ_LINES}),
+    "name": Kind("names", 30, lambda place, count: alike(_PARTS), _name_all),
+}

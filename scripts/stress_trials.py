@@ -1,13 +1,16 @@
-"""What all trials of `stress.py` share: folders, commands and the judgement of faults."""
+"""What all trials of `stress.py` share: kinds and cases, commands, and the judgement of faults."""
 
 import os
+import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,7 +64,7 @@ class Trial:
     number, seed : int
         Number of the trial and seed, which decide all its random choices.
     place : Path
-        Folder that the trials of a case share; each makes its own folder there.
+        Folder that the trials of a kind share.
     options : mapping
         What was prepared for the case.
     """
@@ -72,6 +75,10 @@ class Trial:
     seed: int
     place: Path
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def turn(self, cases: int) -> int:
+        """Return how many trials of the case come before this one, if all cases take turns."""
+        return self.number // cases
 
     @property
     def rng(self) -> np.random.Generator:
@@ -101,6 +108,71 @@ class TrialResult:
             self.note("tracebacks", seen)
         elif answer.code not in codes or (answer.code in (2, 3) and not 1 <= len(lines) <= _LINES):
             self.note("untold", seen)
+
+
+Try = Callable[[TrialResult, Path, np.random.Generator], None]
+"""Carries out a trial in a folder, and notes its faults."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of trials.
+
+    Attributes
+    ----------
+    option : str
+        The option of `stress.py` that sets their number.
+    trials : int
+        Their number in a full run.
+    prepared : callable
+        Runs in a folder, for a number of trials, what they share; returns what each case needs. ``whole`` names a
+        folder that each trial copies; ``turns`` is how often a case comes before the others come again.
+    cases : mapping or callable
+        How each case is tried, or all of them.
+    """
+
+    option: str
+    trials: int
+    prepared: Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
+    cases: Mapping[str, Try] | Try
+
+    def tried(self, trial: Trial) -> TrialResult:
+        """Carry out a trial in a new folder, deep enough that what is written to .. stays in it."""
+        result, place = TrialResult(trial), Path(tempfile.mkdtemp(dir=trial.place))
+        folder = place / "some" / "where"
+        if "whole" in trial.options:
+            shutil.copytree(trial.options["whole"], folder)
+        else:
+            folder.mkdir(parents=True)
+        (self.cases if callable(self.cases) else self.cases[trial.case])(result, folder, trial.rng)
+        shutil.rmtree(place, ignore_errors=True)
+        return result
+
+
+def alike(cases: Iterable[str], **options: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return the same options for all cases."""
+    return dict.fromkeys(cases, options)
+
+
+def undisturbed(words: str | Sequence[str], folder: Path, *, fork: bool = True) -> Answer:
+    """Run a command that trials will disturb.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails.
+    """
+    given = words.split() if isinstance(words, str) else words
+    answer = forked(given, folder) if fork else ended(started(given, folder))
+    if answer.code:
+        raise RuntimeError(f"{words}: exit code {answer.code} undisturbed\n{answer.err}")
+    return answer
+
+
+def limit_memory(more: int) -> None:
+    """Limit the address space of this process to some bytes beyond what it uses."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + more,) * 2)
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -210,7 +282,6 @@ def _answer_as_copy(
             os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
         )
         import multiprocessing.process
-        import tempfile
 
         from budgetreg.cli.app import main
 

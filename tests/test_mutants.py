@@ -64,9 +64,9 @@ def test_a_change_reaches_modules_that_import_the_function(monkeypatch: pytest.M
     home.price = importer.cost = price
     for module in (home, importer):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    mutation.apply(Mutant("dearer", "home:price", around(lambda price: price() + 1, spare="tests"), "nothing"))
+    mutation.apply(Mutant("dearer", "home:price", around(lambda price: price() + 1, spare="tests")))
     assert home.price is importer.cost is not price
     assert home.price() == 3  # as this test is spared
     assert eval("cost()", {"__name__": "budgetreg", "cost": importer.cost}) == 4
     with pytest.raises(ValueError, match="home defines charge 0 times, not once"):
-        mutation.apply(Mutant("dearer", "home:charge", around(lambda charge: 0), "nothing"))
+        mutation.apply(Mutant("dearer", "home:charge", around(lambda charge: 0)))

@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import stress_damage  # noqa: E402
-import stress_lines  # noqa: E402
+import stress_results  # noqa: E402
+import stress_tables  # noqa: E402
 import stress_trials  # noqa: E402
 from stress_trials import Answer, Trial, TrialResult  # noqa: E402
 
@@ -130,7 +130,7 @@ def test_damage_changes_the_content_but_not_the_time_of_a_file(tmp_path: Path) -
     for _ in range(30):
         path.write_bytes(bytes(200))
         os.utime(path, ns=(1, 2))
-        ways.add(stress_damage.damage(path, rng))
+        ways.add(stress_results.damage(path, rng))
         assert path.read_bytes() != bytes(200)
         assert path.stat().st_mtime_ns == 2
     assert ways == {"file, flip", "file, overwrite", "file, cut"}
@@ -139,6 +139,6 @@ def test_damage_changes_the_content_but_not_the_time_of_a_file(tmp_path: Path) -
 def test_the_seed_decides_the_trials(tmp_path: Path) -> None:
     def words(seed: int) -> list[list[str]]:
         trials = [Trial("line", "run", number, seed, tmp_path) for number in range(20)]
-        return [stress_lines._changed(["run", "k=4"], trial.rng, works=True) for trial in trials]
+        return [stress_tables.changed(["run", "k=4"], trial.rng, works=True) for trial in trials]
 
     assert words(0) == words(0) != words(1)

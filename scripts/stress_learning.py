@@ -1,4 +1,4 @@
-"""Trials of `stress.py` with estimators: tables in all containers are learned from as arrays are, or refused."""
+"""Trials of `stress.py` on learning: estimators with all containers of tables, and tables of any scale."""
 
 import datetime
 import tempfile
@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array
 from sklearn.base import clone
-from stress_trials import Trial, TrialResult
+from stress_trials import Kind, TrialResult, alike, forked
 
 from budgetreg.data.dataset import LARGEST
 from budgetreg.estimators import ESTIMATORS
+
+# Estimators learn from tables in any container as from arrays, or refuse them
 
 _N, _D = 24, 4
 _DATES = (datetime.date(2020, 1, 1), np.datetime64(3, "D"), pd.NaT)
@@ -62,7 +64,7 @@ def _read_only(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return mapped
 
 
-def _spread(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _strided(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     wide = np.full((2 * X.shape[0], 3 * X.shape[1]), 1e200)
     wide[::-2, ::3] = X
     return wide[::-2, ::3]
@@ -80,7 +82,7 @@ def _one_column(X: np.ndarray, rng: np.random.Generator, values: Any) -> pd.Data
     return frame
 
 
-SAME: Mapping[str, Container] = {
+_SAME: Mapping[str, Container] = {
     "masked": _masked,
     "masked rows": lambda X, rng: list(_masked(X, rng)),
     "objects": _objects,
@@ -91,11 +93,11 @@ SAME: Mapping[str, Container] = {
     "sparse frame": lambda X, rng: pd.DataFrame(X).astype(pd.SparseDtype(float, rng.choice([0.0, np.nan, 1.0]))),
     "sparse with duplicates": lambda X, rng: _duplicates(X, rng) if np.isfinite(X).all() else X,
     "read-only": _read_only,
-    "every third column": _spread,
+    "every third column": _strided,
 }
 """What has to give the numbers and the bill of the array."""
 
-REFUSED: Mapping[str, Container] = {
+_REFUSED: Mapping[str, Container] = {
     "dates": lambda X, rng: (1e3 * np.nan_to_num(X)).astype("M8[D]"),
     "column of dates": lambda X, rng: _one_column(X, rng, pd.date_range("2020-01-01", periods=len(X))),
     "durations": lambda X, rng: (1e3 * np.nan_to_num(X)).astype("m8[s]"),
@@ -114,7 +116,6 @@ REFUSED: Mapping[str, Container] = {
 }
 """What has to be refused in one line."""
 
-CASES = [*SAME, *REFUSED]
 _ESTIMATORS: Mapping[str, Mapping[str, Any]] = {
     "AELR": {"k": 3, "B": 1.0, "eta": 0.1, "pilot": 0},
     "AEML": {"n_factors": 1, "pilot": 0},
@@ -128,21 +129,16 @@ _ESTIMATORS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def prepared(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    """Return the cases."""
-    return {case: {} for case in CASES}
-
-
-def tried(trial: Trial) -> TrialResult:
+def _contain(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
     """Give a table to a random estimator in all ways, as an array and in the container of the case, and compare."""
-    result, rng = TrialResult(trial), trial.rng
+    case = result.trial.case
     X = np.round(4 * rng.normal(size=(_N, _D))) + rng.choice([0.0, 0.5])  # so that halves are exact
     y = X.sum(axis=1) + rng.normal(size=_N)
     name = str(rng.choice(list(_ESTIMATORS)))
     fresh = ESTIMATORS[name](**_ESTIMATORS[name], scale="none")
     fitted = clone(fresh).fit(X, y)
     for table in (X, np.where(rng.random(X.shape) < 0.2, np.nan, X)):
-        container = {**SAME, **REFUSED}[trial.case](table, rng)
+        container = {**_SAME, **_REFUSED}[case](table, rng)
         for way in _WAYS:
             expected, seen = (
                 _answer(way, fitted if way is _applied else clone(fresh), it, y) for it in (table, container)
@@ -152,13 +148,12 @@ def tried(trial: Trial) -> TrialResult:
                 result.note("tracebacks", words)
             elif refused and "\n" in seen and "NaN" not in seen:  # scikit-learn's advice about NaN has several lines
                 result.note("untold", words)
-            if trial.case in SAME:
+            if case in _SAME:
                 same = seen == expected or (refused and isinstance(expected, str))
             else:  # a function need not be asked for the cell
                 same = refused or (way is _observed and seen == expected)
             if not same:
                 result.note("wrong", words)
-    return result
 
 
 def _answer(way: Way, model: Any, table: Any, y: np.ndarray) -> Any:
@@ -202,3 +197,69 @@ def _observed(model: Any, table: Any, y: np.ndarray) -> Any:
 
 
 _WAYS: tuple[Way, ...] = (_fitted, _continued, _applied, _observed)
+
+
+# Tables whose values do not show their scale: nearly constant, heaped, skewed, of any unit. Each trial draws a table
+# with ordinary attributes and others of its case. Its mean error in ten random splits is compared with the mean's.
+
+_LARGEST = 1.2
+"""Mean error, relative to that of predicting the mean."""
+
+_ROWS, _WIDTH = 126, 12
+_LEARNERS = (
+    *("aemr", "aemr algo.partner=none", "aeml", "impute_ridge", "impute_ridge algo.impute=iterative", "fixed_subset"),
+)
+
+Column = Callable[[np.random.Generator], np.ndarray]
+
+
+def _heap(rng: np.random.Generator, at: float, within: float) -> np.ndarray:
+    """Return values near one value, of which 1 to 5 % are others."""
+    others = rng.random(_ROWS) < rng.uniform(0.01, 0.05)
+    return at + np.where(others, rng.normal(size=_ROWS), within * rng.normal(size=_ROWS))
+
+
+def _lognormal(rng: np.random.Generator) -> np.ndarray:
+    return np.exp(rng.uniform(2, 8) * rng.normal(size=_ROWS))
+
+
+_VALUES: Mapping[str, Column] = {
+    "rounding": lambda rng: _heap(rng, 0.0, 10.0 ** rng.uniform(-13, -6)),
+    "nearly constant": lambda rng: _heap(rng, 1.0, 1e-9),
+    "equal": lambda rng: _heap(rng, float(rng.integers(6)), 0.0),
+    "skewed": _lognormal,
+    "any unit": lambda rng: 10.0 ** rng.uniform(-19, 9) * rng.normal(size=_ROWS),
+}
+
+
+def _mixed(rng: np.random.Generator) -> np.ndarray:
+    return list(_VALUES.values())[rng.integers(len(_VALUES))](rng)
+
+
+_SPREADS: Mapping[str, Column] = {**_VALUES, "mixed": _mixed}
+
+
+def _learn(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+    """Run a random learner on a table of the case."""
+    factors = rng.normal(size=(_ROWS, 2))
+    X = factors @ rng.normal(size=(2, _WIDTH)) + rng.normal(size=(_ROWS, _WIDTH))
+    y = factors @ [1, 0.6] + 0.5 * rng.normal(size=_ROWS)
+    for at in rng.permutation(_WIDTH)[: rng.integers(1, _WIDTH - 2)]:
+        X[:, at] = _SPREADS[result.trial.case](rng)
+    np.savez(folder / "table.npz", X=X, y=y)
+    learner, k = _LEARNERS[rng.integers(len(_LEARNERS))], rng.choice([3, 4, _WIDTH])
+    words = f"run dataset=file dataset.path=table.npz algo={learner} k={k} repetitions=10 checkpoints=1 out=out"
+    answer = forked([*words.split(), "backend=sequential"], folder)
+    result.judge(words, answer, (0,))
+    if not result.faults:
+        error = pd.read_csv(folder / "out" / "curves.csv")["test_relative"].mean()
+        if not error <= _LARGEST:
+            result.note("wrong", f"{words}: mean error {error:.3g}")
+        elif "radii" in answer.err:
+            result.note("untold", f"{words}: {answer.err[-2000:]}")
+
+
+KINDS = {
+    "estimator": Kind("estimators", 156, lambda place, count: alike((*_SAME, *_REFUSED)), _contain),
+    "spread": Kind("spreads", 36, lambda place, count: alike(_SPREADS), _learn),
+}
