@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.imputation import covariance, deviations, regressor, tables
+from budgetreg.algorithms.imputation import covariance, deviations, regressors, tables
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
     Learner,
@@ -28,7 +28,6 @@ from budgetreg.data.groups import Groups
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, revealed
 from budgetreg.revealed.columns import Rescaled
 from budgetreg.streams import BLOCK
-from budgetreg.tasks import Outputs, WithIntercept
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -92,7 +91,7 @@ class FixedSubset(Learner):
                 chosen = self._chosen(entries, orders, accessor, given)
             if stop in checkpoints:
                 by_now = self._chosen(entries, orders, accessor, given) if chosen is None else chosen
-                yield stop, _outputs(entries, by_now, accessor, given)
+                yield stop, regressors(entries, accessor, given, impute="mean", rescale=True, among=by_now)
 
     def _chosen(
         self, entries: Entries, orders: Sequence[np.ndarray], accessor: Accessor, given: SideInformation
@@ -141,19 +140,6 @@ def _selected(
         M, c, strength, k, [unit[unit < d].tolist() for unit in units], np.flatnonzero(free).tolist()
     )
     return np.sort([*chosen, *np.flatnonzero(free)])
-
-
-def _outputs(entries: Entries, chosen: np.ndarray, accessor: Accessor, given: SideInformation) -> Outputs:
-    """Return ridge on the chosen attributes (F, n) of all examples; means stand for values that were not seen."""
-    W, b = np.zeros((len(chosen), accessor.d, 1)), np.zeros((len(chosen), 1))
-    rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
-    for f, (X, y) in enumerate(tables(rescaled.blocks, accessor.d)):
-        options = {"centred": given.centred, "intercept": given.intercept, "excess": rescaled.excess[f]}
-        options["limited"] = bool(rescaled.left_out[f].any())
-        some = chosen[f][chosen[f] < accessor.d]
-        X = np.where(rescaled.left_out[f], np.nan, X)[:, some]
-        W[f, some, 0], b[f] = regressor(X, y, impute="mean", rescale=True, **options)
-    return rescaled.as_revealed(WithIntercept(W, b) if given.centred or given.intercept else W)
 
 
 def forward_selection(

@@ -41,6 +41,8 @@ from budgetreg.tasks import WithIntercept
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
+    from budgetreg.revealed.collection import Entries
+    from budgetreg.tasks import Outputs
 
 _WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
 
@@ -90,25 +92,8 @@ class ImputationLearner(PairwiseLearner):
         for collected in collect(accessor, checkpoints, rngs, given.k):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
-            rescaled = Rescaled(collected.entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
-            options = {"rescale": self.rescale, "centred": given.centred, "intercept": given.intercept}
-            solutions = [
-                regressor(
-                    np.where(left_out, np.nan, X),
-                    y,
-                    impute=self.impute,
-                    excess=excess,
-                    limited=bool(left_out.any()),
-                    **options,
-                )
-                for (X, y), left_out, excess in zip(
-                    tables(rescaled.blocks, accessor.d), rescaled.left_out, rescaled.excess, strict=True
-                )
-            ]
-            W = np.stack([w for w, _ in solutions])[:, :, None]
-            b = np.array([[b] for _, b in solutions])
-            outputs = WithIntercept(W, b) if given.centred or given.intercept else W
-            yield collected.examples, rescaled.as_revealed(outputs)
+            outputs = regressors(collected.entries, accessor, given, impute=self.impute, rescale=self.rescale)
+            yield collected.examples, outputs
 
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
@@ -143,6 +128,51 @@ class ImputationLearner(PairwiseLearner):
         if self.impute == "mean":
             return guessed
         return {**guessed, "minimiser": "what it minimises depends on values that scikit-learn makes up"}
+
+
+def regressors(
+    entries: Entries,
+    accessor: Accessor,
+    given: SideInformation,
+    *,
+    impute: str,
+    rescale: bool,
+    among: np.ndarray | None = None,
+) -> Outputs:
+    """Return the ridge regressors of all streams, of values as they were revealed.
+
+    Parameters
+    ----------
+    entries : Entries
+        Everything revealed, with targets.
+    accessor : Accessor
+        The streams.
+    given : SideInformation
+        Whether values are scaled and centred, and whether there is an intercept.
+    impute, rescale
+        As for `regressor`.
+    among : ndarray of int, shape (F, n), optional
+        The attributes of each stream's regressor, filled up with d; all by default.
+    """
+    rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
+    W, b = np.zeros((accessor.n_streams, accessor.d, 1)), np.zeros((accessor.n_streams, 1))
+    for f, (X, y) in enumerate(tables(rescaled.blocks, accessor.d)):
+        left_out = rescaled.left_out[f]
+        X, some = np.where(left_out, np.nan, X), np.arange(accessor.d)
+        if among is not None:
+            some = among[f][among[f] < accessor.d]
+            X = X[:, some]
+        W[f, some, 0], b[f] = regressor(
+            X,
+            y,
+            impute=impute,
+            rescale=rescale,
+            centred=given.centred,
+            intercept=given.intercept,
+            excess=rescaled.excess[f],
+            limited=bool(left_out.any()),
+        )
+    return rescaled.as_revealed(WithIntercept(W, b) if given.centred or given.intercept else W)
 
 
 def regressor(

@@ -265,39 +265,28 @@ def iterates(outputs: np.ndarray, average: str, first: int = 0) -> np.ndarray:
     return w
 
 
-def _ogd_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    return (before - after) / settings["eta"]
-
-
-def _eg_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    B = settings["B"]
-    return (aelr_exponents(before, B) - aelr_exponents(after, B)) / settings["eta"]
-
-
-def _pegasos_gradient(before: np.ndarray, after: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    return settings["lambda"] / 2 * ((t - 1) * before - t * after)
-
-
-def _pegasos_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    return aer_update(before, 1.0, gradient, t, settings["B"], settings["lambda"])
-
-
-def _ogd_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    return aerr_update(before, 1.0, gradient, settings["B"], settings["eta"])
-
-
-def _eg_step(before: np.ndarray, gradient: np.ndarray, t: int, settings: Settings) -> np.ndarray:
-    theta = aelr_exponents(before[None], settings["B"])
-    return aelr_regressor(aelr_update(theta, 1.0, gradient, settings["eta"]), settings["B"])
-
-
 REFERENCE_UPDATES: Mapping[str, ReferenceUpdate] = {
-    "ogd": ReferenceUpdate(_ogd_step, _ogd_gradient, lambda w, settings: w),
-    "eg": ReferenceUpdate(_eg_step, _eg_gradient, lambda w, settings: aelr_exponents(w, settings["B"])),
-    "pegasos": ReferenceUpdate(_pegasos_step, _pegasos_gradient, lambda w, settings: w),
+    "ogd": ReferenceUpdate(
+        step=lambda w, gradient, t, given: aerr_update(w, 1.0, gradient, given["B"], given["eta"]),
+        gradient=lambda before, after, t, given: (before - after) / given["eta"],
+        dual=lambda w, given: w,
+    ),
+    "eg": ReferenceUpdate(
+        step=lambda w, gradient, t, given: aelr_regressor(
+            aelr_update(aelr_exponents(w[None], given["B"]), 1.0, gradient, given["eta"]), given["B"]
+        ),
+        gradient=lambda before, after, t, given: (
+            (aelr_exponents(before, given["B"]) - aelr_exponents(after, given["B"])) / given["eta"]
+        ),
+        dual=lambda w, given: aelr_exponents(w, given["B"]),
+    ),
+    "pegasos": ReferenceUpdate(
+        step=lambda w, gradient, t, given: aer_update(w, 1.0, gradient, t, given["B"], given["lambda"]),
+        gradient=lambda before, after, t, given: given["lambda"] / 2 * ((t - 1) * before - t * after),
+        dual=lambda w, given: w,
+    ),
 }
 """By name of the update."""
-
 
 # All outcomes of one step of an online learner.
 

@@ -70,7 +70,7 @@ def seen(blocks, live, f):
 @pytest.mark.parametrize("chunk", [2**20, 50])
 def test_factors_have_the_mean_and_covariance_of_their_posterior(chunk, monkeypatch):
     """The draw is affine in its noise: without noise it is the mean; unit vectors give a root of the covariance."""
-    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._CHUNK", chunk)
+    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._PART", chunk)
     F, c, q, sizes = 2, 9, 4, (2, 4, 5, 9)  # systems over 2 or 4 columns, and over factors
     data, blocks, live = arranged(c, q, sizes)
     rng = np.random.default_rng(5)

@@ -58,14 +58,6 @@ def digits(n, seed):
 
 
 @problems
-@pytest.mark.parametrize(("n", "d"), [(1, 5), (6, 20), (20, 20), (60, 8)])
-def test_minimisers_of_regular_data_have_certificates(problem, n, d):
-    rng = np.random.default_rng(n)
-    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
-    assert_optimal(problem, X, y, solve(problem, X, y))
-
-
-@problems
 @pytest.mark.parametrize("n", [1, 3, 20, 40, 60, 200])
 @pytest.mark.parametrize("scale", [1, 1 / 16])
 @pytest.mark.parametrize("centred", [False, True])

@@ -24,7 +24,6 @@ from budgetreg.algorithms.learner import (
     Trajectory,
 )
 from budgetreg.config.options import one_of, option, whole
-from budgetreg.revealed.collection import labelled
 from budgetreg.revealed.columns import Rescaled, StandardisedEntries, equal_values
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class MomentRegression(PlannedDrawsLearner):
         the numbers, from 1, of the candidates of `Solution` to yield. See `Learner.fit`.
         """
         # imported here because SciPy loads slowly
-        from budgetreg.algorithms.aemr.moments import solve, with_intercepts
+        from budgetreg.algorithms.aemr.moments import solve_streams, with_intercepts
         from budgetreg.algorithms.aemr.target_regression import average_regressors
         from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_moments
 
@@ -96,27 +95,15 @@ class MomentRegression(PlannedDrawsLearner):
         posterior = Posterior(d + 1, min(self.n_factors, d), chains) if averages else None
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            blocks, phases = rescaled.blocks, collected.phases
             if posterior:
                 standardised = StandardisedEntries(
-                    blocks, d, raw=given.zero_is_meaningful, **centring, excess=rescaled.excess
+                    rescaled.blocks, d, raw=given.zero_is_meaningful, **centring, excess=rescaled.excess
                 )
                 moments = posterior_moments(
                     posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
                 )
             if collected.is_checkpoint or not posterior:
-                solutions = [
-                    solve(
-                        *examples,
-                        d,
-                        raw=given.zero_is_meaningful,
-                        centred=given.centred,
-                        intercept=given.intercept,
-                        excess=rescaled.excess[f],
-                        inflation=rescaled.inflation[f],
-                    )
-                    for f, examples in enumerate(labelled(blocks, f, phases, d) for f in range(len(rngs)))
-                ]
+                solutions = solve_streams(rescaled, collected.phases, d, raw=given.zero_is_meaningful, **centring)
             if collected.is_checkpoint and posterior:
                 solved = np.stack([solution.w for solution in solutions])
                 outputs = average_regressors(standardised, moments, solved, rescaled.inflation, draws, **centring)
@@ -126,16 +113,15 @@ class MomentRegression(PlannedDrawsLearner):
                 if settings:
                     chosen = np.array(settings["candidate"]).astype(int) - 1
                     W = np.stack([solution.candidates[chosen].T for solution in solutions])
-                by_moments = with_intercepts(W, solutions, blocks, **centring)
+                by_moments = with_intercepts(W, solutions, rescaled.blocks, **centring)
                 outputs = by_moments if any(centring.values()) else by_moments.regressors
                 yield collected.examples, rescaled.as_revealed(outputs)
             if collected.is_plan and posterior:
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:
                 deviations = [solution.label.deviations for solution in solutions]
-                known = equal_values(blocks, d + 1, raw=given.zero_is_meaningful).known(
-                    phases[-1], centred=given.centred
-                )[:, :d]
+                equal = equal_values(rescaled.blocks, d + 1, raw=given.zero_is_meaningful)
+                known = equal.known(collected.phases[-1], centred=given.centred)[:, :d]
                 collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]), known)
 
     @property

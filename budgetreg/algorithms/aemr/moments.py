@@ -20,8 +20,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import dawsn
 
-from budgetreg.revealed.collection import Block, rows_by_column
-from budgetreg.revealed.columns import equal_values, variance
+from budgetreg.revealed.collection import Block, labelled, rows_by_column
+from budgetreg.revealed.columns import Rescaled, equal_values, variance
 from budgetreg.tasks import WithIntercept
 
 
@@ -105,6 +105,24 @@ def solve(
     if label.constants.c.any():
         full += label.constants.weights(level - full @ label.a)
     return Solution(scores.weights() @ full, label, full)
+
+
+def solve_streams(
+    rescaled: Rescaled, phases: Sequence[int], d: int, *, raw: bool, centred: bool, intercept: bool
+) -> list[Solution]:
+    """Return the solutions of all streams from their examples with a known target; parameters as for `solve`."""
+    return [
+        solve(
+            *labelled(rescaled.blocks, f, phases, d),
+            d,
+            centred=centred,
+            intercept=intercept,
+            raw=raw,
+            excess=excess,
+            inflation=inflation,
+        )
+        for f, (excess, inflation) in enumerate(zip(rescaled.excess, rescaled.inflation, strict=True))
+    ]
 
 
 class _FoldMoments(NamedTuple):

@@ -535,13 +535,12 @@ class GradientLearner(GuidedLearner):
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
         """Return what the theorems of the three papers prescribe."""
         assert B is not None
+        d, m, k_x, guided = run.d, run.m, run.k_x, self.data_point == "moment"
         if self.update == "pegasos":
-            return {"lambda": pegasos_regularisation(B, run.d, run.m, run.k)}
-        if self.data_point == "moment":
-            if self.update == "eg":
-                return {"eta": ddaelr_step(B, run.moments(), run.m, run.k_x)}
-            return {"eta": ddaerr_step(run.moments(), run.m, run.k_x, run.prices)}
-        return {"eta": eg_step(B, run.d, run.m, run.k_x) if self.update == "eg" else ogd_step(run.d, run.m, run.k_x)}
+            return {"lambda": pegasos_regularisation(B, d, m, run.k)}
+        if self.update == "eg":
+            return {"eta": ddaelr_step(B, run.moments(), m, k_x) if guided else eg_step(B, d, m, k_x)}
+        return {"eta": ddaerr_step(run.moments(), m, k_x, run.prices) if guided else ogd_step(d, m, k_x)}
 
     @property
     def _guided(self) -> bool:
