@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.values import row_blocks
+from budgetreg.data.dataset import Dataset, row_blocks
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.centring import JointMoments, Origin
 from budgetreg.metering.table import Table

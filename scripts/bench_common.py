@@ -84,7 +84,7 @@ def coins(d: int, n: int) -> "Table":
     """Return n examples of d coins of mean .2, which are computed when they are read, with random signs as targets."""
     import numpy as np
 
-    from budgetreg.data.values import Coins
+    from budgetreg.data.dataset import Coins
     from budgetreg.metering.table import Table
 
     return Table(Coins(1, np.full(d, 0.2), np.arange(n)), np.random.default_rng(0).choice([-1.0, 1.0], n))

@@ -19,7 +19,7 @@ import pandas as pd
 from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.data.attributes import read_prices
-from budgetreg.data.tabular import parse_file
+from budgetreg.data.file import parse_file
 
 ROWS = 100
 

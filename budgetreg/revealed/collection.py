@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import JointMoments
 from budgetreg.revealed.designs import Draw, fixed_size, replaced, working_probabilities

@@ -8,7 +8,7 @@ import budgetreg
 from budgetreg.algorithms.comparison.fixed_subset import FixedSubset
 from budgetreg.algorithms.comparison.forward_selection import forward_selection
 from budgetreg.algorithms.learner import SideInformation
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.testing.subject import Recorder

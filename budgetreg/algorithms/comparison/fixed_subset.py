@@ -23,7 +23,7 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     first_phase,
 )
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, revealed
 from budgetreg.revealed.partial_rows import covariance, deviations
