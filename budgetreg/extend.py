@@ -42,7 +42,7 @@ from budgetreg.config.options import (
     whole,
 )
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.kind import DatasetKind, Distribution, ExampleSource
+from budgetreg.data.registry import DatasetKind, Distribution, ExampleSource
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.centring import sums

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from budgetreg.data.values import row_blocks
+from budgetreg.data.dataset import Dataset, row_blocks
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.centring import JointMoments, Origin
 

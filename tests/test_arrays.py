@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from budgetreg.data.npz import DAMAGE, members, read_array
+from budgetreg.data.binary_files import DAMAGE, members, read_array
 
 ARRAYS = {
     "X": np.arange(6.0).reshape(2, 3),

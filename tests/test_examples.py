@@ -161,7 +161,7 @@ def test_a_mistake_of_another_package_gives_one_line(
         ),
         ("not a module!", "cannot be loaded: "),
         (":Learner", "cannot be loaded: "),
-        ("budgetreg.data.noisy_linear:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
+        ("budgetreg.data.distributions:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
         (
             "budgetreg.algorithms.hazan_koren_2012.gradients:SplitBudgetLearner",
             "must be a class of learners, .* not the class SplitBudget",

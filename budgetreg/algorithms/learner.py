@@ -199,7 +199,7 @@ class Theorem:
         None for learners without a radius. The loss is the mean squared error of regressors and the squared distance
         of subspaces. NaN for an m for which nothing is proved.
     domain : str
-        Where attributes must lie: one of `budgetreg.data.kind.DOMAINS`.
+        Where attributes must lie: one of `budgetreg.data.registry.DOMAINS`.
     """
 
     excess: Callable[[float | None, int, int, int], float]

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from budgetreg.cli.common import console
-from budgetreg.data.formats.chunks import is_number
+from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, cut, nearest
 from budgetreg.figures.curves import plot_series
 from budgetreg.figures.drawing import Drawing

@@ -10,7 +10,7 @@ from budgetreg.api import draw_study
 from budgetreg.cli.arguments import whole_number
 from budgetreg.cli.common import console, shown
 from budgetreg.cli.study_parts import STUDY
-from budgetreg.data.formats.chunks import is_number
+from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, DataError, UserError, cut, nearest, quoted
 from budgetreg.figures.study_tables import (
     ABOUT_ESTIMATES,

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.config.options import NAME, NOTHING, Option, Options, Requirement, one_of
-from budgetreg.data.dataset import LARGEST, Dataset, positions, short_digest
-from budgetreg.data.formats.chunks import comma_fault, is_number, places_of, reading, shown
-from budgetreg.data.formats.delimited import records, separator_of
-from budgetreg.data.groups import Groups, numbered
+from budgetreg.data.dataset import LARGEST, Dataset, Groups, numbered, positions, short_digest
+from budgetreg.data.tables import comma_fault, is_number, places_of, reading, shown
+from budgetreg.data.text_files import records, separator_of
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.files import at_home, regular
 

@@ -10,8 +10,8 @@ import numpy as np
 from budgetreg.config.options import Option, one_of
 from budgetreg.data.attributes import LEFT_OUT, SCALING, unit
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.chunks import dropped
-from budgetreg.data.kind import RANDOM, DatasetKind
+from budgetreg.data.registry import RANDOM, DatasetKind
+from budgetreg.data.tables import dropped
 
 _DIGITS = Path(__file__).with_name("digits_3v5.csv")
 _PRICES = Path(__file__).with_name("illustrative_prices")

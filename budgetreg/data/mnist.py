@@ -16,7 +16,7 @@ import numpy as np
 from budgetreg.config.options import WORD, Option
 from budgetreg.data.cache import cache_root, ensure_array, is_intact, mapped
 from budgetreg.data.dataset import Dataset, required
-from budgetreg.data.kind import DatasetKind
+from budgetreg.data.registry import DatasetKind
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files import at_home, regular
 from budgetreg.notices import say

@@ -10,8 +10,7 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from budgetreg.algorithms.learner import Learner, Missing
-from budgetreg.data.dataset import label, size_fault
-from budgetreg.data.values import Sparse, Values
+from budgetreg.data.dataset import Sparse, Values, label, size_fault
 from budgetreg.errors import UserError
 from budgetreg.estimators.containers import checked, largest_of, plain, refuse_sizes
 from budgetreg.estimators.observed import Observe, Observed

@@ -33,7 +33,7 @@ class ObservationError(ValueError):
 
 
 class Observed:
-    """Values that a function returns, each of which is asked for once; see `budgetreg.data.values.Values`.
+    """Values that a function returns, each of which is asked for once; see `budgetreg.data.dataset.Values`.
 
     Parameters
     ----------

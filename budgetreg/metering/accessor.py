@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.data.groups import Groups, uncharged
-from budgetreg.data.values import row_blocks
+from budgetreg.data.dataset import Groups, row_blocks, uncharged
 from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.centring import Origin, RunningMeans, TargetMeans
 from budgetreg.metering.ledger import Bill, Book, Ledger, RevealCounts

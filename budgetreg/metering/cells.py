@@ -5,7 +5,7 @@ A cell is written as one number, ``row * d + attribute``.
 
 import numpy as np
 
-from budgetreg.data.values import row_blocks
+from budgetreg.data.dataset import row_blocks
 
 DENSE = 1 << 28
 """Most cells of a table for which a set keeps one byte each; for a larger table it lists its cells, 8 bytes each."""

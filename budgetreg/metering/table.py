@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from budgetreg.data.values import Values, as_values
+from budgetreg.data.dataset import Values, as_values
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Table:
     Attributes
     ----------
     X : ndarray of shape (n, d), or Values
-        Stored values: an array of numbers, possibly memory-mapped, or another kind of `budgetreg.data.values`.
+        Stored values: an array of numbers, possibly memory-mapped, or another kind of `budgetreg.data.dataset`.
     y : ndarray of shape (n,)
         Targets.
     scale : float or ndarray of shape (d,) or (T, d)

@@ -22,7 +22,7 @@ from itertools import chain
 
 import numpy as np
 
-from budgetreg.data.values import BLOCK_ENTRIES, row_blocks
+from budgetreg.data.dataset import BLOCK_ENTRIES, row_blocks
 from budgetreg.metering.table import Table
 
 _Cells = tuple[np.ndarray, np.ndarray, np.ndarray]

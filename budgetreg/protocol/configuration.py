@@ -36,8 +36,7 @@ from budgetreg.config.options import (
 )
 from budgetreg.config.sections import AUTO, BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data.attributes import EQUAL, with_ranges
-from budgetreg.data.kind import ALL, DatasetKind
-from budgetreg.data.registry import DatasetConfig, kinds
+from budgetreg.data.registry import ALL, DatasetConfig, DatasetKind, kinds
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.files import at_home, record_digest
 

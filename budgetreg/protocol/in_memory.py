@@ -11,8 +11,7 @@ from threadpoolctl import threadpool_limits
 from budgetreg.algorithms.registry import read, section
 from budgetreg.config.composition import Composer
 from budgetreg.data.attributes import unit
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.values import Values
+from budgetreg.data.dataset import Dataset, Values
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
 from budgetreg.protocol.outcome import Kept, unpacked

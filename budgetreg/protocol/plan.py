@@ -8,10 +8,9 @@ import numpy as np
 
 from budgetreg.algorithms.learner import Batching, Learner, Missing, Observation
 from budgetreg.algorithms.registry import members
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.chunks import shown
-from budgetreg.data.groups import uncharged
+from budgetreg.data.dataset import Dataset, uncharged
 from budgetreg.data.registry import load, located, prices_of
+from budgetreg.data.tables import shown
 from budgetreg.errors import ConfigError, DataError, too_large
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.parts import refuse_incomplete

@@ -6,7 +6,7 @@ import numpy as np
 
 from budgetreg.algorithms.learner import Missing
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.chunks import shown
+from budgetreg.data.tables import shown
 from budgetreg.protocol.spending import Spending
 
 _MOST = 8

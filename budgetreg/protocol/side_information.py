@@ -5,8 +5,7 @@ A pilot consists of full rows that are bought first, and charged. As its rows ar
 
 import numpy as np
 
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.values import as_values, means, row_blocks
+from budgetreg.data.dataset import Dataset, as_values, means, row_blocks
 from budgetreg.errors import DataError
 from budgetreg.metering.table import Table
 from budgetreg.revealed.columns import negligible

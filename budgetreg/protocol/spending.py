@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from budgetreg.algorithms.learner import BudgetSplit, Missing, Observation
-from budgetreg.data.groups import Groups, uncharged
-from budgetreg.data.registry import Prices
-from budgetreg.data.values import row_blocks
+from budgetreg.data.attributes import Prices
+from budgetreg.data.dataset import Groups, row_blocks, uncharged
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import Config
 from budgetreg.revealed.collection import MIX

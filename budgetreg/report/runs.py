@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from budgetreg.data.kind import ALL
+from budgetreg.data.registry import ALL
 from budgetreg.errors import DataError
 from budgetreg.figures import advice
 from budgetreg.figures.tables import right

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from budgetreg.data.dataset import Groups
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.centring import JointMoments
 from budgetreg.revealed.designs import Draw, fixed_size, per_money, regression_weights, replaced, working_probabilities
 from budgetreg.streams import BLOCK, subset
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from budgetreg.data.groups import Groups
+    from budgetreg.data.dataset import Groups
     from budgetreg.metering.accessor import Accessor
     from budgetreg.metering.centring import JointMoments
 

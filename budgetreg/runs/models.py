@@ -9,8 +9,8 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from budgetreg.data.formats.chunks import one_line, reading
-from budgetreg.data.npz import DAMAGE, Header, members, read_array, read_header
+from budgetreg.data.binary_files import DAMAGE, Header, members, read_array, read_header
+from budgetreg.data.tables import one_line, reading
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files import Damaged, content_of_regular
 from budgetreg.protocol.outcome import unpacked

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from budgetreg.data.attributes import UNIT
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats.chunks import NO_TARGET, data_row, reading, shown
-from budgetreg.data.formats.libsvm import first_index, open_libsvm
-from budgetreg.data.kind import ALL
-from budgetreg.data.tabular import FORMATS, opener, parse_file
-from budgetreg.data.values import as_values, row_blocks
+from budgetreg.data.dataset import Dataset, as_values, row_blocks
+from budgetreg.data.file import FORMATS, opener, parse_file
+from budgetreg.data.registry import ALL
+from budgetreg.data.tables import NO_TARGET, data_row, reading, shown
+from budgetreg.data.text_files import first_index, open_libsvm
 from budgetreg.errors import ConfigError, DataError, quoted
 from budgetreg.files import files_below, regular
 from budgetreg.notices import say

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.config.sections import AUTO
-from budgetreg.data.formats.chunks import damage_reported
+from budgetreg.data.tables import damage_reported
 from budgetreg.errors import DataError
 from budgetreg.files import files_below
 from budgetreg.runs.manifest import read_tables, results_manifest

@@ -14,8 +14,8 @@ import pandas as pd
 
 from budgetreg.algorithms import registry
 from budgetreg.data.attributes import EQUAL, read_prices
-from budgetreg.data.formats.chunks import damage_reported, shown
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
+from budgetreg.data.tables import damage_reported, shown
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.runs.manifest import read_manifest, read_tables
 from budgetreg.runs.schema import COST, REVEAL_COLUMNS, REVEALS

@@ -14,7 +14,7 @@ import pandas as pd
 from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Observation
 from budgetreg.data.attributes import EQUAL, UNIT
-from budgetreg.data.kind import ALL
+from budgetreg.data.registry import ALL
 from budgetreg.errors import DataError
 from budgetreg.runs.manifest import RecordedCell, cells_of
 from budgetreg.runs.naming import variants

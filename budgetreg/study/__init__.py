@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from budgetreg.data.file import read_sheet
+from budgetreg.data.tables import sheet_of, text_of
 from budgetreg.errors import ConfigError, UserError
 from budgetreg.files import at_home, refuse_foreign, write_atomically
 from budgetreg.study.error import ErrorEstimate, Interval
@@ -26,7 +28,6 @@ from budgetreg.study.forecast import Estimates, estimates_of, forecast_of, keep,
 from budgetreg.study.model import EXPORTED, JointModel, check_learner, estimator_of, fitted, joint_of, model_file
 from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of
 from budgetreg.study.results import Recorded, record
-from budgetreg.study.sheets import read_sheet, sheet_of, text_of
 from budgetreg.study.state import State, StudyBill, add, bill_of, create, state_of, table_csv, targets_of
 
 if TYPE_CHECKING:

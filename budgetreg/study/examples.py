@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from budgetreg.data.attributes import EQUAL, UNIT, Ranges, groups_of_prices, read_prices, read_ranges
-from budgetreg.data.formats.chunks import shown
-from budgetreg.data.groups import Groups, numbered
+from budgetreg.data.dataset import Groups, numbered
+from budgetreg.data.file import read_sheet
+from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, sheet_of, shown, text_of
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.files import at_home
 from budgetreg.notices import plural
-from budgetreg.study.sheets import Sheet, fault_of, is_empty, number_of, read_sheet, sheet_of, text_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.streams import generator
 from budgetreg.study.error import ErrorEstimate, Interval, LearningCurve, estimate_error
 from budgetreg.study.file import StudyFile

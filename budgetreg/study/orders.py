@@ -11,7 +11,7 @@ from math import fsum
 
 import numpy as np
 
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.errors import ConfigError, DataError, quoted
 from budgetreg.notices import plural
 from budgetreg.revealed.designs import regression_weights

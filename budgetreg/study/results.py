@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
 
+from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
 from budgetreg.errors import DataError, nearest, quoted
 from budgetreg.study.file import StudyFile
-from budgetreg.study.sheets import Sheet, fault_of, is_empty, number_of, text_of
 
 NEEDED = ("example", "attribute", "value")
 """Columns without which a file of results cannot be read."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.errors import DataError, quoted
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.examples import Attributes, Examples, Target, check_targets

@@ -11,10 +11,9 @@ from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.api import run
 from budgetreg.cli.app import main
-from budgetreg.data.dataset import Dataset, positions
-from budgetreg.data.formats import chunks
+from budgetreg.data import tables
+from budgetreg.data.dataset import Dataset, as_values, positions
 from budgetreg.data.registry import kinds, load, prices_of
-from budgetreg.data.values import as_values
 from budgetreg.errors import DataError
 from budgetreg.notices import each_once
 from budgetreg.protocol.configuration import DatasetConfig
@@ -80,7 +79,7 @@ def test_what_remains_is_the_table_without_the_columns(
     in_memory: bool,
 ) -> None:
     if not in_memory:
-        monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+        monkeypatch.setattr(tables, "IN_MEMORY", 0)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     data = read(write(tmp_path, ending, zero_based=zero_based), drop)
     assert np.array_equal(values(data), np.delete(X, [1, 4], axis=1))

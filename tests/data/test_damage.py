@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from budgetreg.data import cache, mnist, power_law
+from budgetreg.data import cache, distributions, mnist, tables
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats import chunks
-from budgetreg.data.tabular import parse_file
+from budgetreg.data.file import parse_file
 from budgetreg.errors import DataError
 from tests.damage import flip
 from tests.data.test_mnist import CHECKSUMS, write_raw
@@ -50,7 +49,7 @@ def from_libsvm(tmp_path: Path) -> Callable[[], Dataset]:
 
 
 def from_power_law(tmp_path: Path) -> Callable[[], Dataset]:
-    distribution = power_law.PowerLaw(8, -1.0, "l2", 30, 10, implicit=True)
+    distribution = distributions.PowerLaw(8, -1.0, "l2", 30, 10, implicit=True)
     return lambda: distribution.draw(0, 0)
 
 
@@ -61,8 +60,8 @@ KINDS["power_law"] = from_power_law
 @pytest.fixture(params=KINDS)
 def load(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Dataset]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(chunks, "IN_MEMORY", 0)
-    monkeypatch.setattr(power_law, "_MOST_UNCACHED", 0)
+    monkeypatch.setattr(tables, "IN_MEMORY", 0)
+    monkeypatch.setattr(distributions, "_MOST_UNCACHED", 0)
     return KINDS[request.param](tmp_path)
 
 

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.kind import DatasetKind
-from budgetreg.data.noisy_linear import Sphere
-from budgetreg.data.registry import load
-from budgetreg.data.values import Dense
+from budgetreg.data.dataset import Dataset, Dense
+from budgetreg.data.distributions import Sphere
+from budgetreg.data.registry import DatasetKind, load
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
 from budgetreg.protocol.configuration import DatasetConfig
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import hadamard
 
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.directions import BiasedCoins, Hadamard, Spike, TwoLines
+from budgetreg.data.distributions import BiasedCoins, Hadamard, Spike, TwoLines
 from budgetreg.data.registry import load
 from budgetreg.eigenspaces import leading
 from budgetreg.errors import ConfigError

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from budgetreg.data.dataset import Dataset
+from budgetreg.data.file import parse_file
 from budgetreg.data.registry import load
-from budgetreg.data.tabular import parse_file
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.configuration import DatasetConfig
 

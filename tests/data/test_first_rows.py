@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.data.tabular import parse_file
+from budgetreg.data.file import parse_file
 from budgetreg.errors import DataError
 
 ROWS = np.random.default_rng(0).normal(size=(30, 5)).round(2)

@@ -1,4 +1,4 @@
-"""Tables of every format equal the original arrays, whether they are read at once or converted in chunks."""
+"""Tables of every format equal the original arrays, whether they are read at once or converted in tables."""
 
 import bz2
 import gzip
@@ -19,11 +19,11 @@ from hypothesis.extra import numpy as hnp
 from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.config.catalogue import conf_dir
+from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats import chunks
-from budgetreg.data.formats.chunks import NO_TARGET
+from budgetreg.data.file import File, parse_file
 from budgetreg.data.registry import load
-from budgetreg.data.tabular import File, parse_file
+from budgetreg.data.tables import NO_TARGET
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig, validate
@@ -95,9 +95,9 @@ def values(data: Dataset) -> np.ndarray:
 @pytest.fixture
 def converting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Convert every table, a few rows at a time, into this cache."""
-    monkeypatch.setattr(chunks, "IN_MEMORY", -1)
-    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 20)
-    monkeypatch.setattr("budgetreg.data.formats.libsvm._BLOCK", 100)
+    monkeypatch.setattr(tables, "IN_MEMORY", -1)
+    monkeypatch.setattr(tables, "CHUNK_ENTRIES", 20)
+    monkeypatch.setattr("budgetreg.data.text_files._BLOCK", 100)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -121,14 +121,14 @@ def test_a_converted_table_is_the_same_and_mapped(
 ) -> None:
     file = parsed(write(tmp_path, X, Y), scale="max_abs")
     converted, again = file.load(), file.load()
-    monkeypatch.setattr(chunks, "IN_MEMORY", 1 << 28)
+    monkeypatch.setattr(tables, "IN_MEMORY", 1 << 28)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     direct = file.load()
     for data in (converted, again):
         np.testing.assert_array_equal(values(data), values(direct))
         np.testing.assert_array_equal(data.y, direct.y)
         np.testing.assert_array_equal(data.scale, direct.scale)
-        # The digest of sparse rows depends on the chunks.
+        # The digest of sparse rows depends on the tables.
         assert write is write_libsvm or data.fingerprint() == direct.fingerprint()
         assert is_mapped(data.X if write is not write_libsvm else data.X._data)  # type: ignore[union-attr]
     assert converted.fingerprint() == again.fingerprint()
@@ -150,7 +150,7 @@ def test_without_a_target_all_columns_are_attributes(
     options = {"path": str(path), "target": None, "scale": "none"}
     config = DatasetConfig("file", "file", center="none", split="random", test_fraction=0.1, options=options)
     converted, mapped = load(config, 0, 0, targets=False), parsed(path, NO_TARGET).load()
-    monkeypatch.setattr(chunks, "IN_MEMORY", 1 << 28)
+    monkeypatch.setattr(tables, "IN_MEMORY", 1 << 28)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     for data in (converted, mapped, parsed(path, NO_TARGET).load()):
         np.testing.assert_array_equal(values(data), table)
@@ -225,8 +225,8 @@ def test_a_bad_cell_gives_the_same_message_for_any_chunk_size(
     path.write_text(table.to_csv(index=False, sep=";"))
     messages = []
     for entries in (20, 1 << 20):
-        monkeypatch.setattr(chunks, "CHUNK_ENTRIES", entries)
-        monkeypatch.setattr(chunks, "IN_MEMORY", entries - 21)
+        monkeypatch.setattr(tables, "CHUNK_ENTRIES", entries)
+        monkeypatch.setattr(tables, "IN_MEMORY", entries - 21)
         with pytest.raises(DataError) as caught:
             parsed(path).load()
         messages.append(str(caught.value))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from budgetreg.data.hard import HiddenBasis, OneGoodFeature, ThreeBits
+from budgetreg.data.distributions import HiddenBasis, OneGoodFeature, ThreeBits
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig

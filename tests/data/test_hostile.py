@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli import app
+from budgetreg.data import tables, text_files
 from budgetreg.data.attributes import read_prices, read_ranges
-from budgetreg.data.formats import chunks, delimited
-from budgetreg.data.tabular import parse_file
+from budgetreg.data.file import parse_file
 from budgetreg.errors import DataError
 from budgetreg.runs import predictions
 from tests.tiers import quick_but
@@ -77,7 +77,7 @@ def test_compressed_text_out_of_all_proportion_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, line: bytes
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(chunks, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(tables, "MOST_BYTES", 1 << 20)
     path = tmp_path / f"table.csv{ending}"
     path.write_bytes(PACK[ending](b"a,b,y\n1,2,3\n" + line * (1 << 20)))
     assert any(word in refused(path) for word in ("times its size", "a line is longer", "blank line"))
@@ -85,14 +85,14 @@ def test_compressed_text_out_of_all_proportion_is_refused(
 
 
 def test_compressed_arrays_out_of_all_proportion_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(tables, "MOST_BYTES", 1 << 20)
     np.savez_compressed(tmp_path / "table.npz", X=np.zeros((10**5, 40)), y=np.zeros(10**5))
     assert "times its size" in refused(tmp_path / "table.npz")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".svm"])
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    monkeypatch.setattr(chunks, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(tables, "MOST_BYTES", 1 << 20)
     path = tmp_path / f"table{ending}"
     path.write_bytes(b"1" * (1 << 21))
     assert "a line is longer than 1 MiB" in refused(path)
@@ -101,17 +101,17 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_quotation_mark_that_is_left_open_does_not_fill_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "_MOST_READ", 1 << 20)
+    monkeypatch.setattr(text_files, "_MOST_READ", 1 << 20)
     path = tmp_path / "table.csv"
     path.write_text("a,b,y\n1,2,3\n" + '1,"2,3\n' + "1,2,3\n" * (1 << 18))
     assert "quotation mark" in refused(path)
     path.write_text("a,b,y\n1,2,3\n" + "1,2,4\n" * (1 << 18))
-    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 1 << 18)
+    monkeypatch.setattr(tables, "CHUNK_ENTRIES", 1 << 18)
     assert len(parse_file({"path": str(path), "target": None, "scale": "none"}).load().y) == (1 << 18) + 1
 
 
 def test_a_blank_table_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "_MOST_BLANK", 100)
+    monkeypatch.setattr(text_files, "_MOST_BLANK", 100)
     (tmp_path / "table.csv").write_text("\n" * 200)
     assert "blank line" in refused(tmp_path / "table.csv")
 
@@ -162,9 +162,9 @@ def test_too_little_memory_is_reported_in_one_line(tmp_path: Path, monkeypatch: 
     path = tmp_path / "table.npz"
     np.savez(path, X=np.ones((10, 2)), y=np.arange(10.0))
     with monkeypatch.context() as patched:
-        patched.setattr(chunks, "check_finite", full)
+        patched.setattr(tables, "check_finite", full)
         assert refused(path) == f"there is not enough memory to read {path}"
-    monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+    monkeypatch.setattr(tables, "IN_MEMORY", 0)
     monkeypatch.setattr(pd, "concat", full)
     assert refused(path) == f"there is not enough memory to read {path}"
 
@@ -275,12 +275,12 @@ class Counted(str):
 
 
 def test_names_are_compared_a_few_times_for_each_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    d, split = 1000, delimited.records
+    d, split = 1000, text_files.records
     names = [Counted(f"gene{number}") for number in range(d)]
     lines = [",".join([*names, "y"])] + [",".join(map(str, range(row, row + d + 1))) for row in range(3)]
     (tmp_path / "wide.csv").write_text("\n".join(lines))
     (tmp_path / "costs.csv").write_text("attribute,cost\n" + "".join(f"{name},1\n" for name in reversed(names)))
-    monkeypatch.setattr(delimited, "records", lambda *words: ((line, [*map(Counted, r)]) for line, r in split(*words)))
+    monkeypatch.setattr(text_files, "records", lambda *words: ((line, [*map(Counted, r)]) for line, r in split(*words)))
     monkeypatch.setattr(Counted, "compared", 0)
     data = parse_file({"path": str(tmp_path / "wide.csv"), "target": None, "scale": "none"}).load()
     read_prices(tmp_path / "costs.csv", data.names, d)

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
+from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats import chunks
-from budgetreg.data.tabular import parse_file
+from budgetreg.data.file import parse_file, read_sheet
 from budgetreg.errors import DataError
-from budgetreg.study.sheets import read_sheet
 
 pq = pytest.importorskip("pyarrow.parquet")
 N = 30
@@ -40,7 +39,7 @@ def test_an_index_is_neither_attribute_nor_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, in_memory: bool
 ) -> None:
     if not in_memory:
-        monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+        monkeypatch.setattr(tables, "IN_MEMORY", 0)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     INDEXES[kind].to_parquet(tmp_path / "t.parquet", row_group_size=7)
     data = read(tmp_path / "t.parquet")

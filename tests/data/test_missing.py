@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.formats import chunks
-from budgetreg.data.tabular import parse_file
+from budgetreg.data.file import parse_file
 from budgetreg.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -45,9 +45,9 @@ def test_the_mask_shows_which_cells_have_a_value(tmp_path, monkeypatch, ending, 
     if ending == ".parquet":
         pytest.importorskip("pyarrow")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 30)
+    monkeypatch.setattr(tables, "CHUNK_ENTRIES", 30)
     if not in_memory:
-        monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+        monkeypatch.setattr(tables, "IN_MEMORY", 0)
     path = written(tmp_path, ending, X)
     for _ in range(2):  # first read, then mapped
         data = loaded(path, "unavailable", "max_abs")
@@ -64,11 +64,11 @@ def test_the_mask_shows_which_cells_have_a_value(tmp_path, monkeypatch, ending, 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_wide_rows_that_are_read_together_give_the_same_table(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(chunks, "CHUNK_ENTRIES", 10)
-    assert chunks.rows_per_read(5) == 4 * chunks.rows_per_chunk(5) == 8
+    monkeypatch.setattr(tables, "CHUNK_ENTRIES", 10)
+    assert tables.rows_per_read(5) == 4 * tables.rows_per_chunk(5) == 8
     path = written(tmp_path, ending, X)
     together = loaded(path, "unavailable")
-    monkeypatch.setattr(chunks, "rows_per_read", chunks.rows_per_chunk)
+    monkeypatch.setattr(tables, "rows_per_read", tables.rows_per_chunk)
     alone = loaded(path, "unavailable")
     assert together.fingerprint() == alone.fingerprint()
     np.testing.assert_array_equal(together.X, alone.X)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, t
 
-from budgetreg.data.noisy_linear import Gaussian
+from budgetreg.data.distributions import Gaussian
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetreg.data import power_law as module
-from budgetreg.data import values as data_values
-from budgetreg.data.dataset import Dataset
-from budgetreg.data.power_law import PowerLaw
+from budgetreg.data import dataset as data_values
+from budgetreg.data import distributions as module
+from budgetreg.data.dataset import Dataset, as_values
+from budgetreg.data.distributions import PowerLaw
 from budgetreg.data.registry import kinds, load
-from budgetreg.data.values import as_values
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
 

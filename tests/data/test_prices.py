@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.data.attributes import read_prices
+from budgetreg.data.attributes import Prices, read_prices
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.registry import Prices, prices_of
+from budgetreg.data.registry import prices_of
 from budgetreg.errors import ConfigError, DataError
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv
@@ -124,7 +124,7 @@ def test_attributes_of_files_have_names_also_in_the_cache(tmp_path: Path, monkey
     pd.read_csv(plain).to_parquet(tmp_path / "table.parquet")
     for path in (plain, tmp_path / "packed.csv.gz", tmp_path / "table.parquet"):
         assert read("file", f"dataset.path={path}").names == ("a", "b")
-    from budgetreg.data.tabular import parse_file
+    from budgetreg.data.file import parse_file
 
     options = {"path": str(tmp_path / "packed.csv.gz"), "target": "a", "scale": "none"}
     assert [parse_file(options).load().names for _ in range(2)] == [("b", "y")] * 2  # first read, then mapped

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from budgetreg.data.values import BLOCK_ROWS, Coins, Dense, Sparse, means, row_blocks
+from budgetreg.data.dataset import BLOCK_ROWS, Coins, Dense, Sparse, means, row_blocks
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 

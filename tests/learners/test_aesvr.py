@@ -12,7 +12,7 @@ from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, PlugIn, SupportV
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.data.noisy_linear import Sphere
+from budgetreg.data.distributions import Sphere
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate

@@ -7,7 +7,7 @@ from budgetreg.algorithms.aemr import MomentRegression
 from budgetreg.algorithms.aemr.moments import label_regression
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
-from budgetreg.data.power_law import PowerLaw
+from budgetreg.data.distributions import PowerLaw
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Block, Entries

@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 import budgetreg
 from budgetreg.algorithms.fixed_subset import FixedSubset, forward_selection
 from budgetreg.algorithms.learner import SideInformation
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.testing.checks import Recorder

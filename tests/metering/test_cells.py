@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.data.values import BLOCK_ROWS
+from budgetreg.data.dataset import BLOCK_ROWS
 from budgetreg.metering import cells as module
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.cells import Cells, RevealLog

@@ -14,7 +14,7 @@ from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.data.attributes import read_groups, read_prices
-from budgetreg.data.groups import Groups, numbered
+from budgetreg.data.dataset import Groups, numbered
 from budgetreg.data.registry import load, prices_of
 from budgetreg.errors import BudgetExceeded, ConfigError, DataError
 from budgetreg.metering.accessor import Accessor

@@ -10,8 +10,7 @@ import pytest
 from budgetreg.algorithms import registry
 from budgetreg.config import extensions, sections
 from budgetreg.config.options import Option, one_of
-from budgetreg.data.kind import DatasetKind
-from budgetreg.data.registry import kinds
+from budgetreg.data.registry import DatasetKind, kinds
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.reproduce.merged import read_results
 from budgetreg.reproduce.recipes import names, read_recipe

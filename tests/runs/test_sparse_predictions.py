@@ -9,7 +9,7 @@ import pytest
 
 import budgetreg
 from budgetreg.config.nested import flatten
-from budgetreg.data.formats import chunks
+from budgetreg.data import tables
 from budgetreg.data.registry import load, prices_of
 from budgetreg.errors import DataError
 from budgetreg.files import write_atomically
@@ -74,7 +74,7 @@ def test_a_table_larger_than_memory_is_read_with_the_same_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, rows = learned(tmp_path, 0, [1]), np.where(np.arange(D) % 5, Z, 0)
-    monkeypatch.setattr(chunks, "IN_MEMORY", 0)
+    monkeypatch.setattr(tables, "IN_MEMORY", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     np.testing.assert_allclose(
         predict(run, sparse(tmp_path / "new.svm", rows, 0)).values, dense(run, rows, 0, [1]), atol=1e-12

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.study.error import Interval, LearningCurve
 from budgetreg.study.forecast import _bought, _order, forecast
 from budgetreg.study.model import JointModel

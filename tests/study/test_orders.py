@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.data.groups import Groups
+from budgetreg.data.dataset import Groups
 from budgetreg.study.model import JointModel
 from budgetreg.study.orders import Recommendation, recommend
 

@@ -1,23 +1,26 @@
-"""The table that every file format gives: in chunks, each small enough for memory."""
+"""Tables in files and frames: numbers that are read in chunks, for runs, or cells one by one, for studies.
 
-import bz2
-import gzip
-import io
-import lzma
+Whatever the format, a table is a `ChunkedTable` or a `Sheet`, and messages about its columns, cells and damage have the
+same words.
+"""
+
 import math
 import re
 import string
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
+from budgetreg.data.dataset import LARGEST
 from budgetreg.errors import DataError, cut, nearest, quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHUNK_ENTRIES = 1 << 22
 """Approximate number of values in a chunk, 32 MiB of floats."""
@@ -37,10 +40,6 @@ ONE_HOT = (
 )
 """Hint for a column of text."""
 
-COMPRESSIONS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-"""Functions that open compressed text, given its file, by the ending of the file's name."""
-
-
 MOST_BYTES = 1 << 26
 """Most bytes of a line of text, which are those of about three million numbers, and of what unpacks to more than
 `MOST_RATIO` times its size."""
@@ -51,6 +50,8 @@ MOST_RATIO = 500
 _LONGEST_REASON = 200  # characters of a library's message in a message
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
+_EMPTY = frozenset({"", "#n/a", "#na", "<na>", "n/a", "na", "null", "nan", "-nan", "none"})
+"""Words that mean a missing value in a sheet, in small letters."""
 
 
 class EmptyCellError(DataError):
@@ -120,6 +121,82 @@ class ChunkedTable:
     first: int = 1
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """A table as it was written.
+
+    Attributes
+    ----------
+    source : str
+        What messages call it: its path, or what it is.
+    names : tuple of str
+        Its columns.
+    columns : mapping of str to sequence
+        Their cells, and those of an index of pandas, which has to be asked for by its name.
+    place : callable
+        Returns the place of a row, counted from 0, for messages.
+    """
+
+    source: str
+    names: tuple[str, ...]
+    columns: Mapping[str, Sequence[Any]]
+    place: Callable[[int], str]
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.columns.values()), ()))
+
+    def where(self, row: int, column: str) -> str:
+        """Return the place of a cell in messages."""
+        return f"{self.source}: {self.place(row)}, column {quoted(column)}"
+
+    def name_at(self, row: int, column: str) -> str:
+        """Return the name in a cell, such as that of an example.
+
+        Raises
+        ------
+        DataError
+            If it is empty.
+        """
+        cell = self.columns[column][row]
+        if name := text_of(cell):
+            return name
+        hint = (
+            " (a name such as NA, which pandas took for a missing value? read_csv(..., keep_default_na=False) does not)"
+        )
+        raise DataError(f"{self.where(row, column)}: there is no name{hint if isinstance(cell, float) else ''}")
+
+    def column(self, name: str, need: str) -> Sequence[Any]:
+        """Return the cells of a column.
+
+        Raises
+        ------
+        DataError
+            If there is no such column; the message ends in what it is needed for.
+        """
+        if name not in self.columns:
+            raise DataError(
+                f"{self.source}: line 1: there is no column {quoted(name)}{nearest(name, self.names)}; columns: "
+                f"{shown(list(self.names))}; {need}"
+            )
+        return self.columns[name]
+
+
+def sheet_of(frame: "pd.DataFrame", source: str) -> Sheet:
+    """Return a frame as a table; its index is left out.
+
+    Raises
+    ------
+    DataError
+        If two columns have the same name.
+    """
+    names = list(map(text_of, frame.columns))
+    refuse_bad_names(names, source)
+    columns = {name: frame.iloc[:, at].tolist() for at, name in enumerate(names)}
+    return Sheet(source, tuple(names), columns, data_row)
+
+
 @contextmanager
 def reading(path: object, key: str = "") -> Iterator[None]:
     """Turn errors of the disk and a lack of memory into a DataError with a path and the key that it is from."""
@@ -151,70 +228,10 @@ def check_expansion(path: Path, packed: int, size: int) -> None:
         )
 
 
-class Text(io.RawIOBase):
-    """The bytes of a text, whose lines and size are bounded.
-
-    Attributes
-    ----------
-    left : float
-        The bytes that may still be read, for readers which hold them in memory.
-    """
-
-    left = math.inf
-
-    def __init__(self, path: Path, file: BinaryIO, packed: BinaryIO) -> None:
-        self._path, self._file, self._packed = path, file, packed
-        self._size, self._line = 0, 0  # bytes of the text and of its last line so far
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes into a buffer, and return their number.
-
-        Raises
-        ------
-        DataError
-            If they are too many.
-        """
-        piece = self._file.read(len(buffer))
-        buffer[: len(piece)] = piece
-        self._size += len(piece)
-        self.left -= len(piece)
-        if self.left < 0:
-            raise DataError(f"{self._path}: a row does not end: is a quotation mark left open?")
-        end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
-        self._line = len(piece) - end if end else self._line + len(piece)
-        if self._line > MOST_BYTES:
-            raise DataError(f"{self._path}: a line is longer than {MOST_BYTES >> 20} MiB: this is not a table")
-        if self._file is not self._packed:
-            check_expansion(self._path, self._packed.tell(), self._size)
-        return len(piece)
-
-
-@contextmanager
-def unpacked(path: Path) -> "Iterator[io.BufferedReader[Text]]":
-    """Open a file of text; one with the ending of a compression is decompressed.
-
-    Raises
-    ------
-    DataError
-        If, while it is read, it turns out to be damaged or to have no end.
-    """
-    damage = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-    with (
-        damage_reported(path, *damage),
-        path.open("rb") as packed,
-        COMPRESSIONS.get(path.suffix.lower(), nullcontext)(packed) as file,
-        io.BufferedReader(Text(path, file, packed), 1 << 18) as text,
-    ):
-        yield text
-
-
-def size_of_text(path: Path) -> int:
-    """Return the number of bytes of text in a file; more than `IN_MEMORY` if it is compressed and thus unknown."""
-    return IN_MEMORY + 1 if path.suffix.lower() in COMPRESSIONS else path.stat().st_size
+def one_line(error: Exception) -> str:
+    """Return a library's message, cut if it is long, without line breaks and without a prefix that explains nothing."""
+    text = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
 
 
 def rows_per_chunk(d: int) -> int:
@@ -241,11 +258,6 @@ def first_not_finite(X: np.ndarray, missing: np.ndarray | None = None) -> tuple[
         finite |= missing
     rows = np.flatnonzero(~finite.all(axis=1))
     return (int(rows[0]), int(np.flatnonzero(~finite[rows[0]])[0])) if rows.size else None
-
-
-def cell(path: Path, place: str, column: str | int) -> str:
-    """Return the place of a value in messages, its column given by name or by number from 1."""
-    return f"{path}: {place}, column {column if isinstance(column, int) else quoted(column)}"
 
 
 def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Sequence[str | int] = ()) -> None:
@@ -277,6 +289,11 @@ def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Seq
         raise (EmptyCellError if np.isnan(value) else DataError)(f"{where}: {value} is not a finite number")
 
 
+def cell(path: Path, place: str, column: str | int) -> str:
+    """Return the place of a value in messages, its column given by name or by number from 1."""
+    return f"{path}: {place}, column {column if isinstance(column, int) else quoted(column)}"
+
+
 def is_number(field: str) -> bool:
     """Return whether text is a number of ASCII digits and without underscores; NaN and infinity are numbers too."""
     return _NUMBER.fullmatch(field.strip(string.whitespace)) is not None
@@ -306,10 +323,46 @@ def comma_fault(field: str) -> str:
     return ""
 
 
-def one_line(error: Exception) -> str:
-    """Return a library's message, cut if it is long, without line breaks and without a prefix that explains nothing."""
-    text = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
+def is_empty(cell: object) -> bool:
+    """Return whether a cell has no value; some words stand for a missing value."""
+    return text_of(cell).lower() in _EMPTY
+
+
+def text_of(cell: object) -> str:
+    """Return the text of a cell, such as a name; empty if it has none. Any word is a name: sodium is ``Na``.
+
+    Examples
+    --------
+    >>> text_of(" p1 "), text_of("NA"), text_of(7), text_of(7.0), text_of(None)
+    ('p1', 'NA', '7', '7', '')
+    """
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas, which is slow to load
+        return ""
+    if isinstance(cell, float | np.floating) and math.isnan(cell):
+        return ""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer():
+        return str(int(cell))  # whole numbers beside a hole are floats in a frame
+    return str(cell).strip()
+
+
+def number_of(cell: object) -> float | None:
+    """Return the number in a cell; None if there is none, be it empty or text."""
+    if isinstance(cell, str):
+        return float(cell) if is_number(cell) and not is_empty(cell) else None
+    return None if is_empty(cell) or not isinstance(cell, SupportsFloat) else float(cell)
+
+
+def fault_of(cell: object) -> str:
+    """Return what is wrong with a cell that should hold a number of use; empty if nothing is."""
+    number = number_of(cell)
+    if number is None:
+        text = text_of(cell)
+        return f"{quoted(text)} {comma_fault(text) or 'is not a number'}"
+    if not math.isfinite(number):
+        return f"{number} is not a finite number"
+    if number and not 1 / LARGEST <= abs(number) <= LARGEST:
+        return f"{number:.3g} cannot be computed with: only 0 and {1 / LARGEST:g} to {LARGEST:g} can, of either sign"
+    return ""
 
 
 def shown(names: list[str]) -> str:
@@ -432,3 +485,12 @@ def check_enough(path: Path | str, d: int, n_dropped: int) -> None:
     """Refuse to leave out attributes if fewer than two of d remain."""
     if d - n_dropped < 2:
         raise DataError(f"{path}: dataset.drop leaves {d - n_dropped} of {d} attributes; two are needed")
+
+
+def refuse_bad_names(names: Sequence[str], source: str) -> None:
+    """Refuse columns without a name, or of the same name."""
+    if "" in names:
+        raise DataError(f"{source}: column {names.index('') + 1} has no name")
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise DataError(f"{source}: two columns are named {quoted(repeated)}: rename one")

@@ -1,1 +1,0 @@
-"""File formats: a module for each, and the chunked table that all of them give."""
