@@ -60,8 +60,8 @@ from budgetreg.algorithms.hazan_koren_2012.gradients import STATES, GradientLear
 from budgetreg.algorithms.learner import BudgetSplit, Learner, SideInformation  # noqa: E402
 from budgetreg.algorithms.streaming_subspaces import StreamingLearner  # noqa: E402
 from budgetreg.data.attributes import read_prices  # noqa: E402
-from budgetreg.data.dataset import Coins
-from budgetreg.data.file import parse_file
+from budgetreg.data.dataset import Coins  # noqa: E402
+from budgetreg.data.file import parse_file  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.canvas import grid, own_settings, sheet, write_figure  # noqa: E402
 from budgetreg.figures.labels import End, label_ends  # noqa: E402

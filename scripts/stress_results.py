@@ -92,11 +92,10 @@ def _cached_tables(place: Path) -> dict[str, str]:
 
 def cache_everything() -> None:
     """Make this process cache even small tables, as the trials need them in the cache."""
-    from budgetreg.data import power_law
-    from budgetreg.data.formats import chunks
+    from budgetreg.data import distributions, tables
 
-    chunks.IN_MEMORY = 0
-    power_law._MOST_UNCACHED = 0
+    tables.IN_MEMORY = 0
+    distributions._MOST_UNCACHED = 0
 
 
 def _prepared_damages(place: Path, count: int) -> dict[str, dict[str, Any]]:
