@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.algorithms import engine
-from budgetreg.algorithms.gonen_2016.popca import sums
+from budgetreg.algorithms.gonen_2016 import product_sums
 from budgetreg.algorithms.hazan_koren_2012.gradients import STATES
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -109,7 +109,7 @@ def popca(table: Table) -> tuple[Callable[[], object], Callable[[], object], int
     design = uniform_subset(table.d, 28)
 
     def batched() -> object:
-        return dict(sums(Accessor(table, order, 1, 28), 0, [steps], [generator("bench")], [design]))
+        return dict(product_sums(Accessor(table, order, 1, 28), 0, [steps], [generator("bench")], [design]))
 
     def plain() -> object:
         rng, total = np.random.default_rng(0), np.zeros((table.d, table.d))
