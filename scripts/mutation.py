@@ -5,6 +5,8 @@ makes a change of behaviour from outside, which survives any rewriting of the bo
 or statement inside; it compares syntax trees, so that layout, comments and position do not matter.
 """
 
+import __future__
+
 import ast
 import copy
 import functools
@@ -135,7 +137,8 @@ def rewrite(before: str, after: str) -> Change:
         if swap.times != 1:
             raise ValueError(f"occurs {swap.times} times, not once: {before}")
         defined: dict[str, Any] = {}
-        exec(compile(tree, "<mutant>", "exec"), function.__globals__, defined)
+        # Annotations stay text: names in them may be imported for type checkers alone.
+        exec(compile(tree, "<mutant>", "exec", __future__.annotations.compiler_flag), function.__globals__, defined)
         return defined[function.__name__]
 
     return change

@@ -51,7 +51,7 @@ _MOST_ATTRIBUTES = 100
 
 _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 
-FOLDS = 10
+SCALE_FOLDS = 10
 """Parts of the rows that are held out in turn to scale a regressor."""
 
 _LARGE = 30.0
@@ -279,9 +279,9 @@ def full_row_scale(X: np.ndarray, y: np.ndarray, strengths: np.ndarray, *, centr
     origin = np.zeros_like(means) if centred else means
     C, shares = covariance(Z, seen) + np.outer(origin, origin), seen.mean(axis=0)
     filled = Z + origin
-    rows, part = RidgeRows(filled, y, free=False), np.arange(len(y)) % FOLDS
+    rows, part = RidgeRows(filled, y, free=False), np.arange(len(y)) % SCALE_FOLDS
     gain = size = 0.0
-    for held_out in (part == each for each in range(min(FOLDS, len(y)))):
+    for held_out in (part == each for each in range(min(SCALE_FOLDS, len(y)))):
         w = rows.solved(strengths, held_out)[0].mean(axis=1)
         gain += float(y[held_out] @ (Z[held_out] / shares + origin) @ w)
         size += np.count_nonzero(held_out) * float(w @ C @ w)
@@ -339,7 +339,8 @@ def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.nda
 _STRENGTHS = np.geomspace(1e4, 1e-4, 17)
 """Strengths tried, in units of the mean squared length of the columns; of equally good ones the first counts."""
 
-_CHOICE_FOLDS = 5
+_FOLDS = 5
+"""Parts of the rows that are held out in turn to choose a strength."""
 
 _HELD_OUT, _MOST_REPETITIONS = 500, 10
 """Folds are repeated until as many rows as the first were held out in all, and at most as often as the second."""
@@ -418,7 +419,7 @@ def folds(n: int) -> Iterator[list[np.ndarray]]:
 
     They depend on n alone.
     """
-    rng, parts = generator("folds of ridge"), min(_CHOICE_FOLDS, n)
+    rng, parts = generator("folds of ridge"), min(_FOLDS, n)
     for _ in range(min(_MOST_REPETITIONS, -(-_HELD_OUT // n))):
         part = rng.permutation(n) % parts
         yield [part == each for each in range(parts)]

@@ -17,12 +17,11 @@ from budgetreg.algorithms.cesa_bianchi_2010 import Baseline, baseline, estimates
 from budgetreg.algorithms.factors import FactorRegression, StreamingFactorAnalysis
 from budgetreg.algorithms.fixed_subset import SHARE, FixedSubset
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016 import MatrixGradientLearner, SecondMomentLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
 from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, GradientLearner, GuidedLearner
-from budgetreg.algorithms.imputation import FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
+from budgetreg.algorithms.imputation import SCALE_FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
 from budgetreg.algorithms.learner import Learner, first_phase
 from budgetreg.metering.accessor import Accessor
@@ -370,7 +369,7 @@ def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strengths: Sequence
     means, seen = np.nanmean(X, axis=0), ~np.isnan(X)
     gain = size = 0.0
     for t in range(n):
-        kept = np.arange(n) % FOLDS != t % FOLDS
+        kept = np.arange(n) % SCALE_FOLDS != t % SCALE_FOLDS
         w = _mean_ridge(filled[kept], y[kept], strengths)
         p = seen.mean(axis=0)
         gain += y[t] * sum(w[i] * (means[i] + ((X[t, i] - means[i]) / p[i] if seen[t, i] else 0)) for i in range(d))

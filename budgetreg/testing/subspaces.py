@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.gonen_2016.mbeg import ESTIMATES, MatrixGradientLearner, Weights
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, estimates
+from budgetreg.algorithms.gonen_2016 import (
+    PAIR_ESTIMATES,
+    MatrixGradientLearner,
+    SecondMomentLearner,
+    Weights,
+    moment_estimates,
+)
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.designs import Draw, conditional_poisson
@@ -100,7 +105,7 @@ def _run(learner: SecondMomentLearner, table: Table, rngs: list[Any], k: int) ->
     """Return the estimate (F, d, d) of each stream from all examples of a table."""
     m = len(table.y)
     accessor = Accessor(table, np.tile(np.arange(m), (len(rngs), 1)), 1, None, [m])
-    ((_, C),) = estimates(learner, accessor, [m], rngs, k)
+    ((_, C),) = moment_estimates(learner, accessor, [m], rngs, k)
     return C
 
 
@@ -248,7 +253,7 @@ class PairsOracle(Oracle):
         s, q = drawn(scripts)
         N = len(scripts)
         w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
-        return ESTIMATES[self.learner.update](s, q, _X[s], _X[q], w, alpha), probability
+        return PAIR_ESTIMATES[self.learner.update](s, q, _X[s], _X[q], w, alpha), probability
 
     def _square(self, k: int) -> float:
         """Return ``E |C^|^2`` of the mean of ``k/2`` independent pairs' estimates.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from budgetreg import streams
-from budgetreg.algorithms.gonen_2016 import mbeg
-from budgetreg.algorithms.gonen_2016.mbeg import ESTIMATES, MatrixGradientLearner, decompose
+from budgetreg.algorithms import gonen_2016
+from budgetreg.algorithms.gonen_2016 import PAIR_ESTIMATES, MatrixGradientLearner, decompose
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -19,7 +19,7 @@ ALPHAS = np.array([0.0, 0.3, 1.0])
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Make blocks small, so that few examples, for which the listing's logm is fast, fill several of them."""
-    for module in (mbeg, streams):
+    for module in (gonen_2016, streams):
         monkeypatch.setattr(module, "BLOCK", BLOCK)
 
 
@@ -50,7 +50,7 @@ def probabilities(w, alpha):
 def test_estimates_have_the_mean_and_the_variance_of_the_formulas(update, alpha):
     x, w = np.array([0.7, -1.3, 0.4]), np.array([0.6, 0.1, 0.3])
     p = probabilities(w, alpha)
-    estimate = ESTIMATES[update]
+    estimate = PAIR_ESTIMATES[update]
 
     def mean_estimate(pairs):
         s, q = np.array(pairs).T[:, None]
@@ -70,7 +70,7 @@ def test_estimates_have_the_mean_and_the_variance_of_the_formulas(update, alpha)
 
 
 def test_pairs_are_drawn_with_the_probabilities_in_the_estimates():
-    weights = mbeg.Weights(3, 4, 2, ALPHAS)
+    weights = gonen_2016.Weights(3, 4, 2, ALPHAS)
     weights.move(np.arange(3), np.diag([1.0, -1.0, 0.5, 0.0]) + np.full((3, 4, 4), 0.3), 1)
     N = 40_000
     drawn = weights.draw(np.tile((np.arange(N) + 0.5) / N, (3, 1)))
@@ -88,7 +88,7 @@ def listing(X, rng, *, k, n, update, alpha, eta):
     second, uniforms, choices = (np.concatenate(part)[:m] for part in zip(*blocks, strict=True))
     alpha = min(eta * d**2, 0.5) if alpha == "theory" else alpha
     total = np.zeros((d, d))
-    for t, (W, seen) in enumerate(mbeg.mbeg(X, uniforms, second, n, alpha, eta, update)):
+    for t, (W, seen) in enumerate(gonen_2016.mbeg(X, uniforms, second, n, alpha, eta, update)):
         total += W
         yield total / (t + 1), choices[t], len(seen)
 
@@ -116,7 +116,7 @@ def test_core_equals_listing(small_blocks, update, alpha, n):
             np.testing.assert_allclose(drawn[c][f, g] @ drawn[c][f, g].T, chosen @ chosen.T, atol=1e-7)
 
 
-class Recorded(mbeg.Weights):
+class Recorded(gonen_2016.Weights):
     """Weights that record the sum of their changes."""
 
     last: "Recorded"
@@ -132,7 +132,7 @@ class Recorded(mbeg.Weights):
 
 @pytest.mark.parametrize("update", ["pairs", "singles"])
 def test_one_component_is_the_top_eigenvector_of_the_mean_estimate(monkeypatch, update):
-    monkeypatch.setattr(mbeg, "Weights", Recorded)
+    monkeypatch.setattr(gonen_2016, "Weights", Recorded)
     run(examples(80, 6), [0, 1], [0.01, 0.3], n=1, update=update)
     for W, C in zip(Recorded.last.W, Recorded.last.changes, strict=True):
         top, expected = np.linalg.eigh(W)[1][:, -1], np.linalg.eigh(C)[1][:, -1]
@@ -141,7 +141,7 @@ def test_one_component_is_the_top_eigenvector_of_the_mean_estimate(monkeypatch, 
 
 
 def test_huge_steps_keep_eigenvalues_between_0_and_1(monkeypatch):
-    monkeypatch.setattr(mbeg, "Weights", Recorded)
+    monkeypatch.setattr(gonen_2016, "Weights", Recorded)
     outputs, _ = run(examples(80, 6), eta=[1e-3, 1.0, 100.0], n=3, output="decompose")
     for W in Recorded.last.W:
         values = np.linalg.eigvalsh(W)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.algorithms.gonen_2016 import popca
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms import gonen_2016
+from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed import designs
@@ -29,7 +29,7 @@ def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **optio
     accessor = Accessor(data, orders, 1, None, checkpoints)
     rngs = [np.random.default_rng([7, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     learner = SecondMomentLearner(name=update, n_components=1, update=update, **options)
-    outputs = popca.estimates(learner, accessor, checkpoints, rngs, k)
+    outputs = gonen_2016.moment_estimates(learner, accessor, checkpoints, rngs, k)
     return dict(outputs), accessor
 
 
@@ -48,7 +48,7 @@ def test_core_equals_listing(replacement, seen):
         pi_1, pi_2 = 1 - (1 - 1 / d) ** k, 1 - 2 * (1 - 1 / d) ** k + (1 - 2 / d) ** k
     X = data.rows(np.arange(m))
     for checkpoint in (7, m):
-        expected = popca.popca(X[:checkpoint], drawn[:checkpoint], pi_1, pi_2)
+        expected = gonen_2016.popca(X[:checkpoint], drawn[:checkpoint], pi_1, pi_2)
         np.testing.assert_allclose(outputs[checkpoint][0], expected, atol=1e-10)
         assert (outputs[checkpoint] == outputs[checkpoint].transpose(0, 2, 1)).all()
     assert accessor.bill().total.tolist() == [[m * k]]
@@ -93,7 +93,7 @@ def test_pooled_phases_are_unbiased(monkeypatch):
     learner = SecondMomentLearner(
         name="test", n_components=1, update="importance", phase_one=0.7, mix=0.1, replacement=False
     )
-    ((_, C),) = popca.estimates(learner, accessor, [3], rngs, k)
+    ((_, C),) = gonen_2016.moment_estimates(learner, accessor, [3], rngs, k)
     probability = (
         np.array([subset[outcome[2]] for subset, outcome in zip(second_phase, outcomes, strict=True)])
         / len(subsets) ** 2

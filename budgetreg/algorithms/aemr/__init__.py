@@ -24,7 +24,7 @@ from budgetreg.algorithms.learner import (
     Trajectory,
 )
 from budgetreg.config.options import one_of, option, whole
-from budgetreg.revealed.columns import Rescaled, StandardisedEntries, equal_values
+from budgetreg.revealed.columns import Rescaled, equal_values
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -87,7 +87,7 @@ class MomentRegression(PlannedDrawsLearner):
         # imported here because SciPy loads slowly
         from budgetreg.algorithms.aemr.moments import solve_streams, with_intercepts
         from budgetreg.algorithms.aemr.target_regression import average_regressors
-        from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_moments
+        from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         averages = self.partner == "auto" and not settings
@@ -96,12 +96,7 @@ class MomentRegression(PlannedDrawsLearner):
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             if posterior:
-                standardised = StandardisedEntries(
-                    rescaled.blocks, d, raw=given.zero_is_meaningful, **centring, excess=rescaled.excess
-                )
-                moments = posterior_moments(
-                    posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
-                )
+                standardised, moments = posterior_of(posterior, collected, rescaled, given)
             if collected.is_checkpoint or not posterior:
                 solutions = solve_streams(rescaled, collected.phases, d, raw=given.zero_is_meaningful, **centring)
             if collected.is_checkpoint and posterior:

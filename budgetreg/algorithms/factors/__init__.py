@@ -29,7 +29,7 @@ from budgetreg.algorithms.learner import (
 from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
 from budgetreg.errors import ConfigError
 from budgetreg.revealed.collection import AttributeDraws, Collected, Entries, collect, collect_everything, reveal
-from budgetreg.revealed.columns import Rescaled, StandardisedEntries
+from budgetreg.revealed.columns import Rescaled
 from budgetreg.revealed.purchases import purchases
 from budgetreg.streams import BLOCK
 
@@ -143,18 +143,13 @@ class FactorRegression(PlannedDrawsLearner):
         `Learner.fit`.
         """
         # imported here because SciPy loads slowly
-        from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_moments
+        from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            standardised = StandardisedEntries(
-                rescaled.blocks, d, raw=given.zero_is_meaningful, **centring, excess=rescaled.excess
-            )
-            moments = posterior_moments(
-                posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws
-            )
+            standardised, moments = posterior_of(posterior, collected, rescaled, given)
             if collected.is_checkpoint:
                 outputs = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
                 yield collected.examples, rescaled.as_revealed(outputs)

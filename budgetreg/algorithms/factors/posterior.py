@@ -32,7 +32,9 @@ from scipy.sparse import csr_array
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 if TYPE_CHECKING:
+    from budgetreg.algorithms.learner import SideInformation
     from budgetreg.revealed.collection import Block, Collected
+    from budgetreg.revealed.columns import Rescaled
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1
 _MIN_ALPHA = 0.1
@@ -166,6 +168,22 @@ class Posterior:
             gamma = rng.standard_gamma(_SHAPE_ALPHA + live[f].sum() / 2, size=q)
             self._alpha[f] = np.maximum(gamma / (_SHAPE_ALPHA / q + size[f] / 2), _MIN_ALPHA)
         return means, traces
+
+
+def posterior_of(
+    posterior: Posterior, collected: Collected, rescaled: Rescaled, given: SideInformation
+) -> tuple[StandardisedEntries, Moments]:
+    """Return everything revealed in standardised columns, and the posterior's moments of these."""
+    standardised = StandardisedEntries(
+        rescaled.blocks,
+        posterior.columns - 1,
+        centred=given.centred,
+        intercept=given.intercept,
+        raw=given.zero_is_meaningful,
+        excess=rescaled.excess,
+    )
+    moments = posterior_moments(posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws)
+    return standardised, moments
 
 
 def posterior_moments(
