@@ -19,11 +19,13 @@ release = version_of("budgetreg")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "gallery_thumbnails",
     "generated_pages",
     "mathml",
 ]
@@ -67,6 +69,7 @@ html_css_files = ["budgetreg.css"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_theme_options = {
     "logo": {"text": "budgetreg"},
     "show_prev_next": True,

@@ -1,15 +1,7 @@
 """Draw the figure of the README: error against pixels seen, MNIST 3-vs-5, four pixels of each image.
 
 Reads results/aemr/mnist/curves.csv and savings.csv, which `budgetreg reproduce aemr/mnist` writes. Prints what each
-learner needs for the error that the figure marks, and writes docs/start/mnist_k4.png, .pdf and .txt, this text:
-
-- x: pixels seen in training, the mean over ten repetitions; log scale
-- y: mean squared test error divided by that of the predictor that always answers zero, which is the thin line at 1
-- lines: means over ten repetitions; bands: 90 % bootstrap intervals of the mean
-- aemr (ours) sees 4 of the 784 pixels of each image and tunes nothing; the published learners see 4 pixels too, and
-  ridge sees all pixels of fewer images; their parameters are cross-validated on images that are seen in full
-- ddaelr (Kukliansky & Shamir 2015), which is given the second moments of all pixels, ends lowest of the published
-  learners; grey: the others, aelr, aerr, ddaerr, aer and baseline
+learner needs for the error that the figure marks, and writes docs/start/mnist_k4.png, .pdf and .txt, its caption.
 
     .venv/bin/python scripts/readme_figure.py
 """
@@ -32,6 +24,19 @@ K, MARKED = 4, 0.5
 NAMED = {"aemr": "aemr (ours), 4 pixels", "ridge": "ridge, full images", "ddaelr": "ddaelr, 4 pixels"}
 GREY = ["aelr", "aerr", "ddaerr", "aer", "baseline"]
 LEAST, MOST = 0.3, 1.1
+CAPTION = """Test error against pixels seen in training: MNIST 3-vs-5, four pixels of each image
+
+x: pixels seen in training, the mean over ten repetitions; log scale. y: mean squared test error divided by that of
+the predictor that always answers zero; the thin line at 1 marks it. Lines are means over ten repetitions, bands 90 %
+bootstrap intervals of the mean.
+
+aemr (ours) sees 4 of the 784 pixels of each image and tunes nothing. The published learners see 4 pixels too, and
+ridge sees all pixels of fewer images; their parameters are cross-validated on images that are seen in full. ddaelr
+(Kukliansky & Shamir 2015), which is given the second moments of all pixels, ends lowest of the published learners.
+Grey: the others, aelr, aerr, ddaerr, aer and baseline.
+
+Drawn by scripts/readme_figure.py from results/aemr/mnist.
+"""
 
 
 def means(curves: pd.DataFrame, algo: str) -> pd.DataFrame:
@@ -131,7 +136,7 @@ def main() -> None:
     curves, savings = (pd.read_csv(RESULTS / name) for name in ("curves.csv", "savings.csv"))
     print(needed(savings).to_string())
     with own_settings():
-        write_figure(picture(curves, savings), __doc__ or "", ROOT / "docs" / "start", "mnist_k4")
+        write_figure(picture(curves, savings), CAPTION, ROOT / "docs" / "start", "mnist_k4")
 
 
 if __name__ == "__main__":
