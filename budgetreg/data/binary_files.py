@@ -20,6 +20,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from budgetreg.data import tables
+from budgetreg.data.tables import IN_MEMORY
 from budgetreg.errors import DataError, nearest, quoted
 
 DAMAGE = (ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
@@ -173,7 +174,7 @@ def open_arrays(path: Path, target: str | None, missing: bool = False, drop: Seq
         raise DataError(f"{path}: X holds {dtype} and {name} {y_dtype}; numbers (or text in {name}) are needed")
     dropped = tables.dropped(drop, (), shape[1], name, path)
     size = math.prod(shape) * dtype.itemsize
-    if fortran and size > tables.IN_MEMORY:
+    if fortran and size > IN_MEMORY:
         raise DataError(f"{path}: X is in Fortran order and too large for memory: save np.ascontiguousarray(X)")
     mapped = None
     if path.is_dir() and not fortran and _stored(dtype) == dtype and not missing and not dropped:

@@ -1,7 +1,8 @@
 """The base class of the estimators, which check their input and learn as `budgetreg fit` does."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from budgetreg.estimators.containers import checked, largest_of, plain, refuse_s
 from budgetreg.estimators.observed import Observe, Observed
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.notices import Notice
-from budgetreg.protocol.in_memory import Learned, all_present, learn_table
+from budgetreg.protocol.in_memory import Choices, Learned, learn_table
 from budgetreg.protocol.remarks import listed, of_unknown_scale
 
 _OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k")
@@ -103,7 +104,7 @@ class BudgetEstimator(BaseEstimator):
             values, target = self._checked(X, y)
             d, fitted_names = self.n_features_in_, getattr(self, "feature_names_in_", None)
             names = () if fitted_names is None else tuple(map(str, fitted_names))
-        learned = self._learned(self._choices(d, callable(X)), values, target, names)
+        learned = self._learned(self._choices(callable(X)), values, target, names)
         self.n_features_in_ = d
         if fitted_names is None and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -112,7 +113,7 @@ class BudgetEstimator(BaseEstimator):
 
     def _learned(
         self,
-        choices: Mapping[str, Any],
+        choices: Choices,
         values: np.ndarray | Values,
         target: np.ndarray | None,
         names: Sequence[str],
@@ -145,37 +146,35 @@ class BudgetEstimator(BaseEstimator):
         """Store what was learned."""
         raise NotImplementedError
 
-    def _choices(self, d: int, on_demand: bool) -> dict[str, Any]:
-        """Return the choices of the command."""
-        learner, given = self._learner, self.get_params(deep=False)
+    def _choices(self, on_demand: bool) -> Choices:
+        """Return what the parameters say, as values."""
+        learner, given = self._learner, {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         if given["k"] is None and not sees_all(learner):
             raise ValueError(f"{type(self).__name__}: k is needed, the number of attributes to see of each example")
-        constants = {} if self.tuned else {python_name(name): name for name in learner.tuned}
-        missing = [name for name in constants if given[name] is None]
+        constants = {} if self.tuned else {name: python_name(name) for name in learner.tuned}
+        missing = [name for name in constants.values() if given[name] is None]
         if missing:
             raise ValueError(
                 f"{type(self).__name__}: {' and '.join(missing)} must be given; {type(self).__name__}CV chooses them"
             )
-        state = given["random_state"]
-        seed = int(state) if isinstance(state, int | np.integer) else check_random_state(state).randint(_MOST_SEEDS)
-        choices = {"algo": self.algo, "seed": seed}
-        choices |= all_present(self.algo, d) if given["k"] is None else {"k": given["k"]}
-        choices |= {f"algo.{name}": given[name] for name in given if name not in (*_OWN, *constants)}
-        choices |= {f"tuning.{constants[name]}": given[name] for name in constants}
-        choices |= {f"dataset.{name}": given[name] for name in ("center", "scale") if given[name] is not None}
-        choices["dataset.missing"] = "unavailable"
-        if learner.tuned:
-            choices["tuning"] = "cv" if self.tuned else "fixed"
-        if self.tuned:
-            choices["tuning.folds"] = given["folds"]
-            choices |= {f"algo.grid.{name}": list(values) for name, values in (given["grid"] or {}).items()}
-        if learner.predicts:
-            choices["intercept"] = "mean" if given["fit_intercept"] else "none"
-            if given["pilot"] is not None:
-                choices["pilot"] = given["pilot"]
         if on_demand:
             self._refuse_unpaid()
-        return {key: value.item() if isinstance(value, np.generic) else value for key, value in choices.items()}
+        state = given["random_state"]
+        choices = Choices(
+            self.algo,
+            given["k"],
+            state if isinstance(state, int) else check_random_state(state).randint(_MOST_SEEDS),
+            {name: value for name, value in given.items() if name not in (*_OWN, *constants.values())},
+            {name: given[parameter] for name, parameter in constants.items()} if constants else None,
+            center=given["center"],
+            scale=given["scale"],
+        )
+        if self.tuned:
+            grid = {name: list(values) for name, values in (given["grid"] or {}).items()}
+            choices = replace(choices, grid=grid, folds=given["folds"])
+        if learner.predicts:
+            choices = replace(choices, intercept="mean" if given["fit_intercept"] else "none", pilot=given["pilot"])
+        return choices
 
     def _refuse_unpaid(self) -> None:
         """Refuse parameters that need all values beforehand: they are observed while the estimator learns."""
@@ -246,3 +245,8 @@ def _values(X: Any) -> np.ndarray | Values:
     if not X.nnz or np.isnan(X.data).any():
         return np.asarray(X.toarray())
     return Sparse(X.indptr, X.indices, X.data, X.shape[1])
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value

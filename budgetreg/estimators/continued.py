@@ -1,6 +1,5 @@
 """Estimators that continue with further examples, and store only the attributes seen of earlier ones."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from budgetreg.config.options import options_of
 from budgetreg.estimators.base import BudgetEstimator
 from budgetreg.estimators.containers import checked
 from budgetreg.estimators.observed import Observed
-from budgetreg.protocol.in_memory import Learned
+from budgetreg.protocol.in_memory import Choices, Learned
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class Seen:
 
     Attributes
     ----------
-    choices : mapping of str to Any
-        The choices of the command with which they were seen.
+    choices : Choices
+        What the parameters said.
     shape : tuple of int
         Number of examples n, and of attributes d.
     y : ndarray of float, shape (n,), or None
@@ -33,7 +32,7 @@ class Seen:
         The values of these cells.
     """
 
-    choices: Mapping[str, Any]
+    choices: Choices
     shape: tuple[int, int]
     y: np.ndarray | None
     cells: np.ndarray
@@ -105,7 +104,7 @@ class ContinuedEstimator(BudgetEstimator):
             target = self._targets(y)
             check_consistent_length(X, target)
         d = X.shape[1]
-        choices = self._continuing_choices(d)
+        choices = self._continuing_choices()
         if seen is not None and d != seen.shape[1]:
             raise ValueError(f"{type(self).__name__}.partial_fit: X has {d} attributes, not {seen.shape[1]} as before")
         if seen is None:
@@ -128,16 +127,18 @@ class ContinuedEstimator(BudgetEstimator):
         self._seen = Seen(choices, observed.shape, target, cells, values.take(cells))
         return self
 
-    def _continuing_choices(self, d: int) -> dict[str, Any]:
-        """Return the choices of the command, with the seed of the first call."""
-        name, choices = type(self).__name__, self._choices(d, on_demand=True)
+    def _continuing_choices(self) -> Choices:
+        """Return what the parameters say, with the seed of the first call."""
+        choices = self._choices(on_demand=True)
         if self._seen is None:
             return choices
         before = self._seen.choices
-        choices["seed"] = before["seed"]
+        choices = replace(choices, seed=before.seed)
         if choices != before:
-            changed = {key.rpartition(".")[2] for key in {*choices, *before} if choices.get(key) != before.get(key)}
+            new, old = (vars(each) | vars(each)["options"] | (each.constants or {}) for each in (choices, before))
+            changed = {name for name in {*new, *old} - {"options", "constants"} if new.get(name) != old.get(name)}
             raise ValueError(
-                f"{name}.partial_fit: other than at first: {', '.join(sorted(changed))}; begin with a new estimator"
+                f"{type(self).__name__}.partial_fit: other than at first: {', '.join(sorted(changed))}; begin with a "
+                "new estimator"
             )
         return choices

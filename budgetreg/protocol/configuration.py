@@ -248,6 +248,17 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     for key, value in (given or {}).items():
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
             put(tree, key, value)
+    return assembled(tree)
+
+
+def assembled(tree: Mapping[str, Any]) -> Config:
+    """Return the configuration of plain keys and sections, checked.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown or missing, or a value is not what its key needs.
+    """
     return _typed(checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
 
 

@@ -1,7 +1,7 @@
 """Learning from arrays in memory: what `budgetreg fit` does with a table in a file, with the same numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -9,12 +9,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from budgetreg.algorithms.registry import read, section
-from budgetreg.config.composition import Composer
+from budgetreg.config import catalogue
 from budgetreg.data.attributes import unit
 from budgetreg.data.dataset import Dataset, Values
+from budgetreg.data.registry import ALL
 from budgetreg.metering.centring import JointMoments
-from budgetreg.protocol.configuration import Config, untested, validate
-from budgetreg.protocol.outcome import Kept, unpacked
+from budgetreg.protocol.configuration import Config, assembled
+from budgetreg.protocol.outcome import Kept
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import outcomes, widening
@@ -46,8 +47,44 @@ class Learned:
     left_out: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Choices:
+    """What a learner does with a table, as values; None has the meaning of null on the command line.
+
+    Attributes
+    ----------
+    algo : str
+        The learner.
+    k : int or None
+        Attributes seen of each example. None: all that are present, so that nothing is drawn.
+    seed : int
+    options : mapping of str to Any
+        Options of the learner; those that are not given are those of its file.
+    constants : mapping of str to float, or None
+        The constants of a learner that has any. None: cross-validation chooses them.
+    grid : mapping of str to sequence of float
+        Values that cross-validation tries; those that are not given are those of the learner's file.
+    folds : int
+        Of the cross-validation.
+    center, scale, intercept, pilot
+        As for ``budgetreg fit``.
+    """
+
+    algo: str
+    k: int | None = None
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, float] | None = None
+    grid: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    folds: int = 10
+    center: str | None = None
+    scale: str | None = None
+    intercept: str | None = None
+    pilot: int | str | None = None
+
+
 def learn_table(
-    choices: Mapping[str, Any],
+    choices: Choices,
     X: np.ndarray | Values,
     y: np.ndarray | None,
     names: Sequence[str] = (),
@@ -57,8 +94,7 @@ def learn_table(
 
     Parameters
     ----------
-    choices : mapping of str to Any
-        Groups and dotted keys, without those that name the data.
+    choices : Choices
     X : ndarray of float64, shape (n, d), or Values
         NaN marks a cell without a value; only arrays have such cells.
     y : ndarray of float64, shape (n,), or None
@@ -76,7 +112,7 @@ def learn_table(
     DataError
         If nothing can be learned from the data.
     """
-    config = configuration(choices)
+    config = _configuration(choices, X.shape[1])
     data = _dataset(X, y, str(config.dataset.options["scale"]), names)
     if ordered:
         config, data = replace(config, checkpoints=(X.shape[0],)), replace(data, ordered=True)
@@ -92,26 +128,45 @@ def learn_table(
         (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
     without = kept[-1].left_out
     left_out = () if without is None else tuple(np.flatnonzero(without).tolist())
-    return Learned(unpacked(result["model"]), kept[-1].moments(), result["run"], left_out)
+    model = {name: np.asarray(array, dtype=np.float64) for name, array in kept[-1].model.items()}
+    return Learned(model, kept[-1].moments(), result["run"], left_out)
 
 
-def all_present(algo: str, d: int) -> dict[str, Any]:
-    """Return the choices with which a learner sees all values of a table with d attributes, and draws none."""
-    learner = read(section(algo))
-    options = learner.options_without_draws if learner else {}
-    return {"k": d, **({"pilot": 0} if options else {}), **{f"algo.{name}": value for name, value in options.items()}}
-
-
-def configuration(choices: Mapping[str, Any]) -> Config:
-    """Return the configuration of ``budgetreg fit`` for data in memory; see `learn_table`."""
-    given = {"dataset": "file", "dataset.path": f"{NAME}.csv", "out": ".", **choices}
-    return untested(validate(_composer()(given), given))
+def _configuration(choices: Choices, d: int) -> Config:
+    """Return the configuration of ``budgetreg fit`` for a table of d attributes in memory."""
+    learner = section(choices.algo)
+    known, k, options, pilot = read(learner), choices.k, dict(choices.options), choices.pilot
+    if k is None:
+        k, undrawn = d, known.options_without_draws if known else {}
+        options, pilot = undrawn | options, 0 if undrawn and pilot is None else pilot
+    tuning = _file("tuning", "cv" if choices.constants is None else "fixed")
+    given = {"path": f"{NAME}.csv", "missing": "unavailable", "split": ALL, "center": choices.center}
+    return assembled(
+        {
+            "experiment": "",
+            "protocol": None,
+            "algo": {**learner, **options, "grid": {**learner["grid"], **choices.grid}},
+            "dataset": {**_file("dataset", "file"), **given, "scale": choices.scale},
+            "tuning": {**tuning, "folds": choices.folds, **(choices.constants or {})},
+            "backend": dict(_file("backend", "sequential")),
+            "k": k,
+            "intercept": choices.intercept,
+            "pilot": pilot,
+            "axis": "attributes",
+            "total": None,
+            "repetitions": 1,
+            "seed": choices.seed,
+            "checkpoints": 1,
+            "n_jobs": 1,
+            "out": ".",
+        }
+    )
 
 
 @cache
-def _composer() -> Composer:
-    """Hydra is slow, and composes once."""
-    return Composer()
+def _file(group: str, option: str) -> Mapping[str, Any]:
+    """Return what a configuration file sets."""
+    return catalogue.content(group, option)
 
 
 def _dataset(X: np.ndarray | Values, y: np.ndarray | None, scale: str, names: Sequence[str]) -> Dataset:

@@ -23,7 +23,7 @@ Models of all folds but one have seen fewer values than that of all examples. A 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -223,7 +223,6 @@ def estimate_error(
     seed: int,
     algo: str = "aemr",
     model: JointModel | None = None,
-    **choices: Any,
 ) -> ErrorEstimate:
     """Return how large the error of the model of all examples is, estimated by cross-fitting.
 
@@ -239,7 +238,7 @@ def estimate_error(
     seed : int
         Of folds and models.
     algo : str
-        The learner, see `budgetreg.study.model.learn`, also for further choices.
+        The learner, see `budgetreg.study.model.learn`.
     model : JointModel, optional
         What was learned from all examples; learned again if not given.
 
@@ -258,14 +257,14 @@ def estimate_error(
     if np.ptp(targets[judged]) == 0:
         raise DataError("the targets of all examples with a value are equal, so there is no error to estimate")
     if model is None:
-        model = learn(values, targets, seed=seed, algo=algo, **choices)
+        model = learn(values, targets, seed=seed, algo=algo)
     order = generator("folds of a table with holes", seed, len(judged)).permutation(judged)
     parts, references = [], []
     for fold in range(_FOLDS):
         held = order[fold::_FOLDS]
         others = np.ones(len(values), dtype=bool)
         others[held] = False
-        fitted = learn(values[others], targets[others], seed=seed, algo=algo, **choices)
+        fitted = learn(values[others], targets[others], seed=seed, algo=algo)
         parts.append(Part(fitted, values[held], targets[held]))
         references.append(np.square(targets[held] - np.nanmean(targets[others])))
     reference = np.concatenate(references)

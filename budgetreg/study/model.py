@@ -10,7 +10,7 @@ from budgetreg.algorithms.conditional import Conditional, conditional, condition
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.notices import Notice
 from budgetreg.protocol.calibration import calibrated
-from budgetreg.protocol.in_memory import all_present, learn_table
+from budgetreg.protocol.in_memory import Choices, learn_table
 from budgetreg.protocol.outcome import packed
 from budgetreg.protocol.remarks import listed, of_unknown_scale
 from budgetreg.runs.models import model_npz
@@ -125,7 +125,7 @@ class JointModel:
         return X
 
 
-def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "aemr", **choices: Any) -> JointModel:
+def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "aemr", **options: Any) -> JointModel:
     """Return the joint model of attributes and target, learned from all values that are known.
 
     The numbers are those of ``budgetreg fit algo=ALGO k=d algo.draws=everything pilot=0 dataset.missing=unavailable
@@ -142,20 +142,18 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "ae
         At least 0.
     algo : str
         A learner that models attributes and target together: ``aemr`` or ``aeml``.
-    **choices
-        Further choices of ``budgetreg fit``, with ``__`` in place of dots: ``algo__n_factors=5``.
+    **options
+        Options of the learner, such as ``n_factors=5``.
 
     Raises
     ------
     ConfigError
-        If the learner has no such model, or a choice is impossible.
+        If the learner has no such model, or an option is impossible.
     DataError
         If the values cannot be computed with.
     """
     X, y = np.asarray(values, dtype=np.float64), np.asarray(targets, dtype=np.float64)
-    asked = {"algo": algo, "seed": int(seed), "dataset.missing": "unavailable", **all_present(algo, X.shape[1])}
-    asked |= {key.replace("__", "."): value for key, value in choices.items()}
-    learned = learn_table(asked, X, y)
+    learned = learn_table(Choices(algo, seed=int(seed), options=options), X, y)
     if learned.moments is None:
         raise ConfigError(f"algo={algo}: does not model the attributes; use aemr or aeml")
     w, c = learned.model["w"], learned.model["c"]

@@ -58,7 +58,7 @@ def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
 
 
 def test_an_unknown_kind_is_refused_with_the_choices() -> None:
-    with pytest.raises(ConfigError, match=r"digits, .*mnist, gaussian, sphere, power_law, file"):
+    with pytest.raises(ConfigError, match=r"digits, .*gaussian, sphere, power_law, file, mnist"):
         load(config("minst"), 0, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 from budgetreg import api
 from budgetreg.errors import ConfigError
 from budgetreg.estimators import AEMR
-from budgetreg.protocol.in_memory import all_present, learn_table
+from budgetreg.protocol.in_memory import Choices, learn_table
 from budgetreg.runs.models import read_models
 from budgetreg.study.model import JointModel, learn
 
@@ -33,7 +33,7 @@ def written(path: Path, X: np.ndarray, y: np.ndarray) -> Path:
 @pytest.mark.parametrize("algo", ["aemr", "aeml"])
 def test_the_numbers_are_those_of_the_command(algo: str, tmp_path: Path) -> None:
     _, Z, y = factor_table(12, 3, 0.7)
-    model = learn(Z, y, seed=5, algo=algo, algo__n_factors=2)
+    model = learn(Z, y, seed=5, algo=algo, n_factors=2)
     api.fit(
         {
             "algo": algo,
@@ -86,7 +86,7 @@ def test_examples_without_a_target_inform_the_moments() -> None:
 @pytest.mark.parametrize("targets", [[np.nan] * 5, [1.0, 2.0, 3.0, np.nan, np.nan]])
 def test_nothing_is_known_at_first(targets: list[float]) -> None:
     """No value, and no target or some: the mean of the targets is predicted, and each attribute has a variance."""
-    model = learn(np.full((5, 3), np.nan), np.array(targets), seed=0, algo__n_factors=1)
+    model = learn(np.full((5, 3), np.nan), np.array(targets), seed=0, n_factors=1)
     np.testing.assert_array_equal(model.w, 0)
     assert model.b == pytest.approx(np.nan_to_num(np.nanmean([*targets, *[0.0] * all(np.isnan(targets))])), abs=0.3)
     assert (np.diag(model.covariance) > 0).all()
@@ -94,7 +94,7 @@ def test_nothing_is_known_at_first(targets: list[float]) -> None:
 
 
 def test_unknown_targets_are_not_in_the_mean() -> None:
-    choices = {"algo": "aemr", "algo.partner": "none", "dataset.missing": "unavailable", **all_present("aemr", 3)}
+    choices = Choices("aemr", options={"partner": "none"})
     learned = learn_table(choices, np.full((5, 3), np.nan), np.array([1.0, 2.0, 3.0, np.nan, np.nan]))
     assert learned.model["b"] == 2
 
@@ -102,7 +102,7 @@ def test_unknown_targets_are_not_in_the_mean() -> None:
 def test_constant_and_unseen_attributes_are_independent_of_the_others() -> None:
     _, Z, y = factor_table(30, 4, 0.8)
     Z[:, 1], Z[:, 2] = 7.0, np.nan
-    model = learn(Z, y, seed=0, algo__n_factors=2)
+    model = learn(Z, y, seed=0, n_factors=2)
     assert model.mean[1] == pytest.approx(7)
     assert model.mean[2] == 0
     np.testing.assert_array_equal(model.w[1:3], 0)
@@ -127,7 +127,7 @@ def test_wrong_shapes_are_refused() -> None:
 @pytest.mark.slow
 def test_it_is_what_the_estimator_learns() -> None:
     _, Z, y = factor_table(40, 4, 0.6)
-    model, estimator = learn(Z, y, seed=2, algo__n_factors=2), AEMR(n_factors=2, random_state=2).fit(Z, y)
+    model, estimator = learn(Z, y, seed=2, n_factors=2), AEMR(n_factors=2, random_state=2).fit(Z, y)
     np.testing.assert_array_equal(model.w, estimator.coef_)
     np.testing.assert_array_equal(model.covariance, estimator.covariance_)
     assert (model.b, model.noise) == (estimator.intercept_, estimator.noise_variance_)
@@ -137,7 +137,7 @@ def test_it_is_what_the_estimator_learns() -> None:
 def test_everything_needs_the_budget_of_everything() -> None:
     _, Z, y = factor_table(12, 3, 1.0)
     with pytest.raises(ConfigError, match=r"algo\.draws=everything: needs k=3, all attributes, not k=2"):
-        learn(Z, y, seed=0, k=2)
+        learn_table(Choices("aemr", k=2, options={"draws": "everything"}, pilot=0), Z, y)
 
 
 def test_covariances_with_the_target_take_the_regressor_for_right_if_examples_are_complete_alone() -> None:
