@@ -141,7 +141,7 @@ def reported(change: Callable[[Outcome], dict[str, Any]]) -> Change:
 def with_last_bill(outcome: Outcome) -> Outcome:
     """Return an outcome whose curve has the bill of the setting that is chosen for the last checkpoint."""
     attributes = outcome.final.attributes.copy()
-    attributes[np.arange(len(attributes)), outcome.among] = attributes[:, outcome.among[-1]]
+    attributes[np.arange(len(attributes)), outcome.best_in_final] = attributes[:, outcome.best_in_final[-1]]
     return replace(outcome, final=replace(outcome.final, attributes=attributes))
 
 
@@ -149,7 +149,7 @@ def seeing_first(outcome: Outcome) -> Outcome:
     """Return an outcome that counts the cells of the setting that is chosen for the first checkpoint."""
     seen = outcome.final.seen
     assert seen is not None
-    return replace(outcome, final=replace(outcome.final, seen=lambda setting: seen(outcome.among[0])))
+    return replace(outcome, final=replace(outcome.final, seen=lambda setting: seen(outcome.best_in_final[0])))
 
 
 def rows_of(outcome: Outcome) -> np.ndarray:
@@ -231,7 +231,7 @@ def learning_from_pilot(split_data: Callable[..., Split], *args: Any) -> Split:
 
 def choosing_early(plan: Plan, passes: Sequence[Pass], **_: Any) -> dict[str, Any]:
     """Return passes whose folds end at the first checkpoint, with tuning.at=end."""
-    first = (plan.checkpoints[0] - plan.lead,)
+    first = (plan.checkpoints[0] - plan.pilot_before_learning,)
     at_end = plan.config.tuning.at == "end"
     return {"passes": [replace(each, checkpoints=first) if at_end and not each.final else each for each in passes]}
 
@@ -534,20 +534,20 @@ MUTANTS = (
     ),
     Mutant(
         "full information sees all examples",
-        "protocol:Spending.checkpoints",
+        "protocol:_checkpoints",
         around(
-            lambda checkpoints, spending, *rows: checkpoints(
-                replace(spending, config=replace(spending.config, axis="examples")), *rows
+            lambda checkpoints, rates, *amounts: checkpoints(
+                replace(rates, config=replace(rates.config, axis="examples")), *amounts
             )
         ),
         "a comparison at unequal bills",
     ),
     Mutant(
         "both axes count attributes",
-        "protocol:Spending.checkpoints",
+        "protocol:_checkpoints",
         around(
-            lambda checkpoints, spending, *rows: checkpoints(
-                replace(spending, config=replace(spending.config, axis="attributes")), *rows
+            lambda checkpoints, rates, *amounts: checkpoints(
+                replace(rates, config=replace(rates.config, axis="attributes")), *amounts
             )
         ),
         "axis=examples does nothing",
@@ -604,7 +604,8 @@ MUTANTS = (
         REPORT,
         reported(
             lambda outcome: {
-                "attributes_total": int(outcome.final.attributes[-1, 0]) + outcome.plan.lead * outcome.plan.d
+                "attributes_total": int(outcome.final.attributes[-1, 0])
+                + outcome.plan.pilot_before_learning * outcome.plan.d
             }
         ),
         "the bill is not that of what was chosen",
@@ -638,7 +639,9 @@ MUTANTS = (
         RUN,
         row_of(
             lambda plan, row: {
-                "attributes_mean": row["attributes_mean"] * (plan.checkpoints[-1] - plan.lead) / plan.n_train
+                "attributes_mean": row["attributes_mean"]
+                * (plan.checkpoints[-1] - plan.pilot_before_learning)
+                / plan.n_train
             }
         ),
         "examples that were not seen make the mean look small",

@@ -35,8 +35,8 @@ PROBABILITY = "protocol.calibration:probability"
 BY_CELLS = "protocol.calibration:explained_by_cells"
 SELECTED = "algorithms.comparison.fixed_subset:_selected"
 BILL = "runs.bill:_bill"
-PILOT = "protocol.spending:Spending.automatic_pilot"
-BOUGHT = "protocol.spending:Spending.bought"
+PILOT = "protocol.spending:automatic_pilot"
+BOUGHT = "protocol.spending:draws_bought"
 DEPTH = "revealed.cells:_Purchase._least_error"
 PURCHASE = "revealed.cells:_Purchase.__init__"
 CHOSEN = "revealed.cells:_Purchase.cells"
@@ -389,7 +389,7 @@ MUTANTS = (
     Mutant(
         "an automatic pilot may take all complete rows",
         PILOT,
-        rewrite("min(rows, self.n_complete // 2)", "rows"),
+        rewrite("min(rows, rates.n_complete // 2)", "rows"),
         "no complete row is left to test on",
         (SCALE,),
     ),
@@ -404,14 +404,14 @@ MUTANTS = (
     Mutant(
         "no reserve for draws that meet more values than expected",
         BOUGHT,
-        rewrite("_RESERVE * self.met.deviation", "0.0"),
+        rewrite("_RESERVE * hits.deviation", "0.0"),
         "half of the runs pass their total",
         (MISSING_RUNS,),
     ),
     Mutant(
         "a reserve where draws decide anyway",
         BOUGHT,
-        rewrite("self.ends_with_money", "False"),
+        rewrite("rates.config.ends_with_money", "False"),
         "runs within a total in money are planned for fewer examples than they see",
         (MISSING_RUNS,),
     ),

@@ -15,7 +15,7 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import Values
 from budgetreg.metering.centring import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
-from budgetreg.protocol.outcome import Kept, unpacked
+from budgetreg.protocol.outcome import Evaluation, Result
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.protocol.repetitions import outcomes, widening
@@ -82,18 +82,18 @@ def learn_table(
     if ordered:
         config, data = replace(config, checkpoints=(X.shape[0],)), replace(data, ordered=True)
     plan = make_plan(replace(config, dataset=replace(config.dataset, given=data)))
-    kept: list[Kept] = []
+    learned: list[Evaluation] = []
 
-    def run(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[dict[str, Any]]:
+    def run(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[Result]:
         (outcome,) = outcomes(plan, repetitions, progress)
-        kept.append(outcome.final.kept[-1])
+        learned.append(outcome.last)
         return [outcome.report()]
 
     with threadpool_limits(1):  # as in a run: more threads change last bits, and wait for busy processors
         (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
-    without = kept[-1].left_out
+    without = learned[-1].left_out
     left_out = () if without is None else tuple(np.flatnonzero(without).tolist())
-    return Learned(unpacked(result["model"]), kept[-1].moments(), result["run"], left_out)
+    return Learned(result["model"], learned[-1].moments(), result["run"], left_out)
 
 
 def all_present(algo: str, d: int) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_limits
 
 from budgetreg.config.extensions import blamed
 from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
-from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import FAILED, FINISHED, Entry
 
@@ -100,7 +99,7 @@ def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
                 value = point.get(name)
                 if value is not None and not isfinite(value):
                     raise _overflow(f"{name} is {value}", point["examples"])
-        if not all(np.isfinite(array).all() for array in unpacked(result["model"]).values()):
+        if not all(np.isfinite(array).all() for array in result["model"].values()):
             raise _overflow("what was learned is not finite", result["curve"][-1]["examples"])
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.remarks import listed, of_unknown_scale
+from budgetreg.protocol.plan import Plan, listed, of_unknown_scale
 
 _HEADS = {
     "widened": "grids grew because the best value was the largest or smallest tried",

@@ -1,5 +1,6 @@
 """``model.npz``: what a run has learned."""
 
+import base64
 import io
 import math
 import zipfile
@@ -13,19 +14,19 @@ from budgetreg.data.formats.chunks import one_line, reading
 from budgetreg.data.npz import DAMAGE, Header, members, read_array, read_header
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files import Damaged, content_of_regular
-from budgetreg.protocol.outcome import unpacked
 from budgetreg.runs.journal import Entry, read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
 from budgetreg.runs.schema import MANIFEST, MODEL, MODEL_ARRAYS, MODELS
 
 _FOR_PROBABILITIES = {"share", "explained"}
+_BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
 Arrays = Mapping[str, np.ndarray]
 _T = TypeVar("_T")
 
 
 def model_npz(
-    models: Mapping[int, Mapping[str, Any]],
+    models: Mapping[int, Arrays],
     names: Sequence[str],
     target: str,
     labels: Sequence[str] = (),
@@ -38,7 +39,7 @@ def model_npz(
     Parameters
     ----------
     models : mapping
-        What was learned, packed as by `protocol.outcome.packed`, by number of the repetition; at least one.
+        What was learned, by number of the repetition; at least one.
     names : sequence of str
         Names of the attributes; empty if they have none.
     target : str
@@ -51,7 +52,7 @@ def model_npz(
         What the file ends in: a mark of the command that wrote it.
     """
     numbers = sorted(models)
-    learned = [unpacked(models[number]) for number in numbers]
+    learned = [models[number] for number in numbers]
     # Earlier versions kept nothing for probabilities, and a run may have gone on from there.
     common = [name for name in learned[0] if all(name in model for model in learned)]
     arrays = {name: np.stack([model[name] for model in learned]) for name in common}
@@ -78,19 +79,41 @@ def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
     manifest = run_manifest(folder)
     arrays = _arrays(folder, manifest)
     if not arrays:
-        return {number: unpacked(model) for number, model in journaled_models(folder, manifest["data"]["d"]).items()}
+        return journaled_models(folder, manifest["data"]["d"])
     numbers = arrays.pop("repetitions").tolist()
     learned = {name: array for name, array in arrays.items() if name not in MODEL_ARRAYS}
     return {number: {name: array[at] for name, array in learned.items()} for at, number in enumerate(numbers)}
 
 
-def journaled_models(folder: Path, d: int) -> dict[int, dict[str, Any]]:
-    """Return what a run has learned by now, packed, by number of the repetition.
+def journaled_models(folder: Path, d: int) -> dict[int, dict[str, np.ndarray]]:
+    """Return what a run has learned by now, by number of the repetition.
 
     Entries that are no model of ``d`` attributes are left out, as if they were damaged.
     """
-    entries = read_journal(folder / MODELS)
-    return {entry["repetition"]: entry["result"] for entry in entries if _is_model(entry, d)}
+    models = ((entry, _model_of(entry, d)) for entry in read_journal(folder / MODELS))
+    return {entry["repetition"]: model for entry, model in models if model is not None}
+
+
+def packed(model: Arrays) -> dict[str, Any]:
+    """Return arrays of floats as a journal holds them; an array of zeros takes no space."""
+    arrays = {name: np.asarray(array, dtype="<f8") for name, array in model.items()}
+    return {
+        name: {
+            "shape": list(array.shape),
+            **({_BYTES: base64.b64encode(array.tobytes()).decode()} if array.any() else {}),
+        }
+        for name, array in arrays.items()
+    }
+
+
+def unpacked(text: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the arrays that `packed` was given, bit by bit except for the sign of a zero in an array of zeros."""
+    arrays = {}
+    for name, array in text.items():
+        arrays[name] = np.zeros(array["shape"])
+        if _BYTES in array:
+            arrays[name] = np.frombuffer(base64.b64decode(array[_BYTES]), "<f8").reshape(array["shape"])
+    return arrays
 
 
 def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
@@ -177,16 +200,18 @@ def _checked(content: bytes, d: int | None, done: int | None) -> dict[str, np.nd
     return arrays
 
 
-def _is_model(entry: Entry, d: int) -> bool:
+def _model_of(entry: Entry, d: int) -> dict[str, np.ndarray] | None:
+    """Return the model in an entry of the journal; None if it is none of d attributes."""
     try:
-        packed = entry["result"]
+        text = entry["result"]
         # Shapes first, as `unpacked` asks for as much memory as they say.
-        if type(entry["repetition"]) is not int or _misfit({name: packed[name]["shape"] for name in packed}, d):
-            return False
-        arrays = unpacked(packed)
-        return all(np.isfinite(array).all() for array in arrays.values()) and _are_shares(arrays)
+        if type(entry["repetition"]) is not int or _misfit({name: text[name]["shape"] for name in text}, d):
+            return None
+        arrays = unpacked(text)
+        possible = all(np.isfinite(array).all() for array in arrays.values()) and _are_shares(arrays)
+        return arrays if possible else None
     except (AttributeError, KeyError, TypeError, ValueError):
-        return False
+        return None
 
 
 def _are_shares(arrays: Arrays) -> bool:

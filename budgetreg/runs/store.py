@@ -14,7 +14,7 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.runs import schema
 from budgetreg.runs.journal import FAILED, FINISHED, Entry, Journal, read_journal
 from budgetreg.runs.manifest import read_any_manifest, write_manifest
-from budgetreg.runs.models import journaled_models, model_npz
+from budgetreg.runs.models import journaled_models, model_npz, packed
 from budgetreg.runs.provenance import conflict, identity_of, provenance
 from budgetreg.runs.reproducibility import promised
 from budgetreg.runs.tables import columns_of, labels_of, tables_of
@@ -122,7 +122,8 @@ class Store:
         if entry["status"] == FINISHED:
             result = dict(entry["result"])
             # First, so that there is no entry without its model.
-            self._models.append({"repetition": entry["repetition"], "status": FINISHED, "result": result.pop("model")})
+            model = packed(result.pop("model"))
+            self._models.append({"repetition": entry["repetition"], "status": FINISHED, "result": model})
             entry = {**entry, "result": result}
         self._journal.append(entry)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from budgetreg.algorithms import registry
 from budgetreg.protocol.configuration import restored
-from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.journal import FAILED, FINISHED, read_journal
 from budgetreg.runs.manifest import cells_of, read_tables, run_manifest
@@ -151,7 +150,7 @@ def recompute(plan: Plan, repetitions: Sequence[int], function: Repetitions | No
         tables={name: rows_of(content) for name, content in tables_of(plan, finished).items()},
         identity=whole_identity(identity_of(plan)),
         sources=(),
-        models={entry["repetition"]: unpacked(entry["result"]["model"]) for entry in finished},
+        models={entry["repetition"]: entry["result"]["model"] for entry in finished},
         failed=[
             f"repetition {entry['repetition']}: {entry['message']}" for entry in entries if entry["status"] == FAILED
         ],

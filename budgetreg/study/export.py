@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from budgetreg.protocol.calibration import calibrated
-from budgetreg.protocol.outcome import packed
 from budgetreg.runs.models import model_npz
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.examples import Target
@@ -46,7 +45,7 @@ def model_file(model: JointModel, state: State) -> bytes:
         y = state.y[~np.isnan(state.y)]
         arrays |= calibrated(y, signal / (signal + model.noise) if signal else 0.0, len(y))
     labels = state.labels if labelled else ()
-    return model_npz({0: packed(arrays)}, state.attributes, state.facts["target"], labels, comment=_MARK)
+    return model_npz({0: arrays}, state.attributes, state.facts["target"], labels, comment=_MARK)
 
 
 def is_exported(content: bytes) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.notices import Notice
-from budgetreg.protocol.remarks import listed, of_unknown_scale
+from budgetreg.protocol.plan import listed, of_unknown_scale
 from budgetreg.study.joint import JointModel
 from budgetreg.study.learning import learn
 from budgetreg.study.state import State

@@ -16,7 +16,7 @@ from budgetreg.algorithms.lasso_path import lasso_path
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.protocol.tuning import folds
+from budgetreg.protocol.split import folds
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
 PROBLEMS = {"ridge": 2, "lasso": 1}

@@ -11,8 +11,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.files import digest, signed
 from budgetreg.protocol.calibration import probability
-from budgetreg.protocol.outcome import packed
-from budgetreg.runs.models import read_models
+from budgetreg.runs.models import packed, read_models, unpacked
 from budgetreg.runs.store import Store
 from tests.damage import flip
 from tests.toy_runs import toy_entry, toy_plan
@@ -28,7 +27,7 @@ Y = np.array([3.0, 4.0, 5.0, 7.0])
 
 def entry(repetition, learned=LEARNED):
     toy = toy_entry(repetition)
-    return {**toy, "result": {**toy["result"], "model": packed(learned[repetition])}}
+    return {**toy, "result": {**toy["result"], "model": learned[repetition]}}
 
 
 def fill(folder, repetitions=(0, 1, 2), asked=3, learned=LEARNED, **facts):
@@ -80,6 +79,14 @@ def test_the_file_holds_the_models_in_the_order_of_the_repetitions(tmp_path):
     for name in ("w", "b", "c"):
         np.testing.assert_array_equal(arrays[name], np.stack([model[name] for model in LEARNED]))
     assert arrays.keys() <= json.loads((tmp_path / "manifest.json").read_text())["arrays"].keys()
+
+
+def test_models_keep_every_bit():
+    arrays = {"w": np.array([0.1, -1e-310, np.pi]), "b": np.array(2 / 3), "c": np.zeros(3), "V": np.eye(3)[:, :2]}
+    there_and_back = unpacked(json.loads(json.dumps(packed(arrays))))
+    for name, array in arrays.items():
+        assert there_and_back[name].shape == array.shape
+        assert there_and_back[name].tobytes() == np.ascontiguousarray(array).tobytes()
 
 
 def test_the_same_models_have_the_same_bytes(tmp_path, run):
