@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.files import at_home, digest
 from budgetreg.notices import say
-from budgetreg.runs.schema import CURVE_FILES, MANIFEST
+from budgetreg.runs.tables import CURVE_FILES, MANIFEST
 
 if TYPE_CHECKING:
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
     from budgetreg.runs.progress import Later
-    from budgetreg.runs.reading import Results
     from budgetreg.runs.runner import RunOutcome
+    from budgetreg.runs.series import Results
     from budgetreg.study.study import Study
 
 _FIXED = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction")
@@ -118,7 +118,7 @@ def load(folder: str | Path) -> "Results":
     DataError
         If there are no results, or a file is damaged.
     """
-    from budgetreg.runs.reading import read
+    from budgetreg.runs.series import read
 
     return read(at_home(folder))
 
@@ -179,7 +179,7 @@ def _finished(plan: "Plan", draw: bool) -> "Results":
     UnfinishedError
         If repetitions have failed.
     """
-    from budgetreg.runs.choices import remarks
+    from budgetreg.runs.runner import remarks
 
     outcome = carry_out(plan, draw=draw)
     for remark in remarks([outcome.choices]):

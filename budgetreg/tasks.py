@@ -22,8 +22,7 @@ import numpy as np
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import row_blocks
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.metering.centring import JointMoments, Origin
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import JointMoments, Origin, Table
 
 Columns = Mapping[str, float | None]
 

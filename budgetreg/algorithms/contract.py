@@ -8,7 +8,7 @@ import numpy as np
 from budgetreg.algorithms.learner import Fit, Learner, Rngs, SideInformation
 from budgetreg.errors import ContractError, DataError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Origin
 from budgetreg.tasks import Outputs, WithIntercept
 
 

@@ -14,7 +14,7 @@ where the plain estimate changes k_x of them.
 import numpy as np
 
 from budgetreg.algorithms.regressors import ScaledRegressors
-from budgetreg.metering.centring import sums
+from budgetreg.metering.table import sums
 
 PRIOR = 1.0
 """Number of draws of the value 0, at targets of either sign, that are added to those seen; they shrink mu to 0."""

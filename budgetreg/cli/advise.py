@@ -23,9 +23,9 @@ from budgetreg.files import at_home, record_digest
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.runs.choices import remarks
+from budgetreg.runs.progress import SweepClock
+from budgetreg.runs.runner import remarks
 from budgetreg.runs.series import read_series
-from budgetreg.runs.sweeps import SweepClock
 
 ALL = "all"
 """In place of a budget k: learners that see full rows."""

@@ -6,8 +6,7 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from budgetreg.cli.common import with_home
-from budgetreg.config.composition import composition_explained
-from budgetreg.config.words import as_typed
+from budgetreg.config.composition import as_typed, composition_explained
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import names_and_paths
 

@@ -15,11 +15,10 @@ from budgetreg.figures.captions import amount
 from budgetreg.figures.tables import right, table
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.bill import Payments, attributes_paid, money_paid
-from budgetreg.runs.choices import remarks
-from budgetreg.runs.reading import read
 from budgetreg.runs.repricing import read_reveals
-from budgetreg.runs.schema import MODEL, REVEALS
+from budgetreg.runs.runner import remarks
+from budgetreg.runs.series import Payments, attributes_paid, money_paid, read
+from budgetreg.runs.tables import MODEL, REVEALS
 
 _REFUSED = ("hydra", "experiment")
 _MOST_ROWS = 20

@@ -7,7 +7,7 @@ from budgetreg.cli.arguments import whole_number
 from budgetreg.errors import ConfigError
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line, say
-from budgetreg.runs.predictions import predict
+from budgetreg.runs.models import predict
 from budgetreg.runs.tables import refuse_other
 
 

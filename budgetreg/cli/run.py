@@ -28,19 +28,16 @@ from budgetreg.algorithms.registry import GROUPS, expanded, parameters
 from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
-from budgetreg.config.composition import as_config_error, check_words
+from budgetreg.config.composition import as_config_error, as_typed, check_words, left_out
 from budgetreg.config.extensions import blamed
-from budgetreg.config.options import options_of
-from budgetreg.config.sections import tuning_options
-from budgetreg.config.sweeps import left_out
-from budgetreg.config.words import as_typed
+from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data.cache import remove_abandoned
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.files import os_errors_explained
 from budgetreg.notices import held, plain_warnings, say
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.runs.choices import Choices, remarks
+from budgetreg.runs.runner import Choices, remarks
 from budgetreg.runs.scratch import scratch_folder
 from budgetreg.runs.workers import deaths_explained, watched_by_launched
 

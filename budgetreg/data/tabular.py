@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from budgetreg.config.composition import pasted
 from budgetreg.config.options import WORD, Option, one_of
-from budgetreg.config.words import pasted
 from budgetreg.data.attributes import LEFT_OUT, SCALING, unit
 from budgetreg.data.cache import cache_root, ensure
 from budgetreg.data.dataset import Dataset, positions, required

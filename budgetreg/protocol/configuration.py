@@ -21,7 +21,13 @@ from budgetreg.algorithms.registry import algo_options, composed, cores, members
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import (
+    AUTO,
+    BACKEND,
     POSITIVE,
+    RADIUS,
+    RECIPE,
+    TOP,
+    TUNINGS,
     Option,
     Options,
     check,
@@ -33,8 +39,8 @@ from budgetreg.config.options import (
     increasing,
     options_of,
     resolve_nulls,
+    tuning_options,
 )
-from budgetreg.config.sections import AUTO, BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data.attributes import EQUAL, with_ranges
 from budgetreg.data.kind import ALL, DatasetKind
 from budgetreg.data.registry import DatasetConfig, kinds

@@ -13,7 +13,7 @@ from budgetreg.config.composition import Composer
 from budgetreg.data.attributes import unit
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import Values
-from budgetreg.metering.centring import JointMoments
+from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.configuration import Config, untested, validate
 from budgetreg.protocol.outcome import Evaluation, Result
 from budgetreg.protocol.passes import Progress

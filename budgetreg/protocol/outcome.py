@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.metering.cells import Cells
-from budgetreg.metering.centring import JointMoments
+from budgetreg.metering.ledger import Cells
+from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
 from budgetreg.protocol.passes import PassResult
 from budgetreg.protocol.plan import Plan

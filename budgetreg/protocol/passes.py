@@ -20,10 +20,8 @@ from budgetreg.algorithms import contract
 from budgetreg.algorithms.learner import Settings, SideInformation
 from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.cells import Cells, RevealLog
-from budgetreg.metering.centring import Origin
-from budgetreg.metering.ledger import Expenses
-from budgetreg.metering.table import Table
+from budgetreg.metering.ledger import Cells, Expenses, RevealLog
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split
 from budgetreg.protocol.tuning import count
@@ -93,7 +91,7 @@ class PassResult:
     reveals_paid : ndarray of int, shape (d,), or None
         The same over the whole pass, for all settings together.
     seen : callable or None
-        For a final pass: returns the rows and cells that a setting saw, see `budgetreg.metering.cells.RevealLog.seen`.
+        For a final pass: returns the rows and cells that a setting saw, see `budgetreg.metering.ledger.RevealLog.seen`.
     expenses : ndarray of float, shape (n, G), or None
         For a final pass that a total in money ends: what each example cost.
     """

@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 
 from budgetreg.algorithms.learner import Settings
-from budgetreg.metering.cells import Cells
-from budgetreg.metering.centring import Origin
-from budgetreg.metering.table import Table, stack
+from budgetreg.metering.ledger import Cells
+from budgetreg.metering.table import Origin, Table, stack
 from budgetreg.protocol.outcome import Evaluation, Outcome, Result
 from budgetreg.protocol.passes import Evaluate, Pass, PassResult, Progress, advance, advance_within_total, portion
 from budgetreg.protocol.plan import Plan

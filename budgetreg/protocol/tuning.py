@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from budgetreg.algorithms.learner import Learner, RunContext
-from budgetreg.config.sections import RADIUS
+from budgetreg.config.options import RADIUS
 from budgetreg.data.dataset import Dataset
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.spending import Spending

@@ -18,10 +18,8 @@ from budgetreg.analysis.claim_kinds import Published
 from budgetreg.analysis.claims import Claim
 from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import catalogue
-from budgetreg.config.composition import Composer
-from budgetreg.config.options import checked
-from budgetreg.config.sections import TOP
-from budgetreg.config.sweeps import left_out
+from budgetreg.config.composition import Composer, left_out
+from budgetreg.config.options import TOP, checked
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing

@@ -9,7 +9,7 @@ import numpy as np
 
 from budgetreg.data.groups import Groups
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import JointMoments
+from budgetreg.metering.table import JointMoments
 from budgetreg.revealed.designs import Draw, fixed_size, replaced, working_probabilities
 from budgetreg.revealed.importance_weights import per_money, regression_weights
 from budgetreg.streams import BLOCK, subset

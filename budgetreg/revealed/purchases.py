@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import JointMoments
+from budgetreg.metering.table import JointMoments
 from budgetreg.revealed.cells import Offer, choose
 from budgetreg.revealed.collection import Collected, Entries
 from budgetreg.revealed.importance_weights import regression_weights

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from budgetreg.metering.centring import JointMoments, sums
+from budgetreg.metering.table import JointMoments, sums
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.equal_values import equal_values, variance
 from budgetreg.tasks import Outputs, WithIntercept

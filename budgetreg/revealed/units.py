@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from budgetreg.metering.centring import JointMoments, sums
+from budgetreg.metering.table import JointMoments, sums
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.tails import LARGER, by_attribute, excess, few_differ, infinite_variance, over_decades
 from budgetreg.tasks import Outputs, WithIntercept

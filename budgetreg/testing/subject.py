@@ -12,9 +12,8 @@ from budgetreg.algorithms.learner import Fit, Learner, Observation, SideInformat
 from budgetreg.config.composition import Composer
 from budgetreg.config.options import REQUIRED, options_of
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import Origin
 from budgetreg.metering.ledger import Bill
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.testing.steps import prices

@@ -14,7 +14,7 @@ from budgetreg.algorithms.hazan_koren_2012.gradients import SplitBudgetLearner
 from budgetreg.algorithms.learner import BudgetSplit
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Origin
 from budgetreg.revealed import designs
 from budgetreg.streams import BLOCK
 from budgetreg.testing import checks

@@ -24,8 +24,8 @@ from budgetreg.figures import summary
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs import runner
-from budgetreg.runs.choices import Choices
-from budgetreg.runs.folders import RunStatus
+from budgetreg.runs.journal import RunStatus
+from budgetreg.runs.runner import Choices
 
 NO_CHOICES = Choices("aer", 0, {}, {})
 

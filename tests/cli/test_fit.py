@@ -16,8 +16,8 @@ from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
-from budgetreg.runs.bill import Payments, attributes_paid
 from budgetreg.runs.runner import execute
+from budgetreg.runs.series import Payments, attributes_paid
 
 N, D = 60, 6
 FIXED = {"tuning": "fixed", "tuning.B": 1}

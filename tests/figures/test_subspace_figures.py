@@ -15,9 +15,9 @@ from budgetreg.figures.curves import draw
 from budgetreg.figures.palette import style
 from budgetreg.figures.ranges import y_range
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.runs.schema import CURVES, columns
 from budgetreg.runs.series import mean_curve, read_series
 from budgetreg.runs.store import Store
+from budgetreg.runs.tables import CURVES, columns
 from tests.toy_runs import toy_plan
 from tests.written_runs import write_run as write_regressors
 from tests.written_runs import write_run_manifest

@@ -17,7 +17,7 @@ from budgetreg.protocol import plan as planning
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split as splitting
 from budgetreg.protocol.split import second_moments, shares, split_data, table_of
-from budgetreg.runs.provenance import identity_of
+from budgetreg.runs.manifest import identity_of
 from tests.plans import journaled, planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
 
@@ -154,7 +154,7 @@ def test_the_pilot_does_not_change_the_distribution_of_the_order(path):
     first, last = np.zeros(2), np.zeros(2)
     for repetition in range(60):
         split = split_data(plan.config, plan.n_test, plan.pilot, repetition)
-        whole = split.complete[split.order]
+        whole = split.data.complete[split.order]
         half = len(whole) // 2
         first += [whole[:half].sum(), half]
         last += [whole[half:].sum(), len(whole) - half]
@@ -243,7 +243,7 @@ def test_missing_values_cost_no_money(path, prices, monkeypatch, algo):
     counted_right(plan, row, of_tuning, of_run)
     assert not any(GAPS[cell] for cell in of_tuning | of_run)
     split = split_data(plan.config, plan.n_test, plan.pilot, 1)
-    assert row["rows_full"] == split.complete[split.order].sum() < split.order.size
+    assert row["rows_full"] == split.data.complete[split.order].sum() < split.order.size
     (result,) = run(plan, [1])
     for point, reveals in zip(result["curve"], result["reveals"], strict=True):
         assert sum(reveals) == point["attributes"]

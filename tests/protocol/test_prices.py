@@ -9,7 +9,7 @@ import pytest
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.runs.schema import RUN_COLUMNS
+from budgetreg.runs.tables import RUN_COLUMNS
 from tests.plans import journaled, planned
 from tests.tiers import quick_but
 

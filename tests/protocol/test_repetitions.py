@@ -8,8 +8,7 @@ import pytest
 
 from budgetreg.algorithms.cesa_bianchi_2010 import pegasos_regularisation
 from budgetreg.algorithms.hazan_koren_2012.gradients import eg_step, ogd_step
-from budgetreg.metering.centring import Origin
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import folds

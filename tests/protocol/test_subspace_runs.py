@@ -13,8 +13,7 @@ from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
-from budgetreg.metering.centring import Origin
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.tuning import on_edge

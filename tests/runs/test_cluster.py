@@ -21,9 +21,9 @@ import pytest
 from budgetreg import api
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.runs import cluster as subject
-from budgetreg.runs.folders import read_status
+from budgetreg.runs.cluster import ClusterLost
+from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute
-from budgetreg.runs.scheduler import ClusterLost
 from budgetreg.runs.verification import Sample, verify_run
 from budgetreg.runs.workers import WorkerDied
 from tests.runs.test_runner import PATIENCE, ROOT, alive, computed, curves, reference, start, wait_until

@@ -17,8 +17,7 @@ from budgetreg.files import Damaged, content_of, signed
 from budgetreg.reproduce import merged
 from budgetreg.runs import manifest as manifest_module
 from budgetreg.runs import store as store_module
-from budgetreg.runs.folders import read_status
-from budgetreg.runs.journal import read_journal, read_lines
+from budgetreg.runs.journal import read_journal, read_lines, read_status
 from budgetreg.runs.manifest import read_tables
 from budgetreg.runs.models import read_regressors
 from budgetreg.runs.series import Series, read_series

@@ -13,8 +13,7 @@ from budgetreg.data.formats import chunks
 from budgetreg.data.registry import load, prices_of
 from budgetreg.errors import DataError
 from budgetreg.files import write_atomically
-from budgetreg.runs.models import model_npz, read_models
-from budgetreg.runs.predictions import predict
+from budgetreg.runs.models import model_npz, predict, read_models
 from tests.plans import configured
 
 RNG = np.random.default_rng(0)

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.files import signed
 from budgetreg.runs import store as store_module
-from budgetreg.runs.folders import read_status
-from budgetreg.runs.journal import Journal, read_journal
-from budgetreg.runs.provenance import git_state
-from budgetreg.runs.schema import CURVES, SCHEMA_VERSION, columns
+from budgetreg.runs.journal import Journal, read_journal, read_status
+from budgetreg.runs.manifest import git_state
 from budgetreg.runs.store import Store
+from budgetreg.runs.tables import CURVES, SCHEMA_VERSION, columns
 from tests.toy_runs import toy_entry, toy_line, toy_plan, toy_result
 
 
