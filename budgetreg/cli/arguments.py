@@ -163,14 +163,40 @@ def harmless(words: Iterable[str], keys: Iterable[str], refusal: str) -> dict[st
     ConfigError
         If a key is none of these, or has no value.
     """
-    values: dict[str, int | str] = {}
+
+    def refused(word: str, hint: str) -> str:
+        return f"{word}: {refusal}{hint}; keys that change no result: {', '.join(keys)}"
+
+    whole = ("n_jobs", "backend.batch_size")
+    texts = key_values(words, keys, refused)
+    return {key: whole_number(key, text, 1) if key in whole else text for key, text in texts.items()}
+
+
+def key_values(words: Iterable[str], keys: Iterable[str], refused: Callable[[str, str], str]) -> dict[str, str]:
+    """Return the values of words such as ``out=FILE``, as text; the last value of a key counts.
+
+    Parameters
+    ----------
+    words : iterable of str
+        What the user wrote.
+    keys : iterable of str
+        The keys that are accepted.
+    refused : callable
+        Given a word with another key, and a hint at the nearest one, returns the message.
+
+    Raises
+    ------
+    ConfigError
+        If a key is none of these, or has no value.
+    """
+    values = {}
     for word in words:
         key, equals, text = word.partition("=")
         if key not in keys or not equals:
-            raise ConfigError(f"{word}: {refusal}{nearest(key, keys)}; keys that change no result: {', '.join(keys)}")
+            raise ConfigError(refused(word, nearest(key, keys)))
         if not text:
             raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
-        values[key] = whole_number(key, text, 1) if key in ("n_jobs", "backend.batch_size") else text
+        values[key] = text
     return values
 
 

@@ -29,7 +29,7 @@ from yaml import YAMLError
 
 from budgetreg.config import catalogue, extensions
 from budgetreg.config.nested import flatten, put
-from budgetreg.config.options import Option
+from budgetreg.config.options import FORMER, Option
 from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
@@ -297,6 +297,8 @@ def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
     # The name of a recipe contains a slash, and Hydra lists only the choices on one level.
     group, option = (top, rest) if top in catalogue.groups() else path.rpartition("/")[::2]
     choices = catalogue.options(group) if group in catalogue.groups() else sorted(offered)
+    if group == "tuning" and option in FORMER:
+        return ConfigError(f"tuning={option}: is now tuning={FORMER[option]}")
     kind, hint = group.rpartition("/")[2], nearest(option, choices)
     return ConfigError(f"{group}={option}: no such {kind}{hint}; choices: {', '.join(choices)}")
 
@@ -411,12 +413,13 @@ def pasted(key: str, value: str | Sequence[str]) -> str:
     """
     words = []
     for quote in Quote:
-        texts = [_for_hydra(text, quote) for text in ([value] if isinstance(value, str) else value)]
+        texts = [for_hydra(text, quote) for text in ([value] if isinstance(value, str) else value)]
         words.append(f"{key}={texts[0] if isinstance(value, str) else '[' + ','.join(texts) + ']'}")
     return min((_for_shell(word) for word in words), key=len)
 
 
-def _for_hydra(text: str, quote: Quote) -> str:
+def for_hydra(text: str, quote: Quote = Quote.single) -> str:
+    """Return text in Hydra's grammar."""
     if _PLAIN.fullmatch(text) and text.lower() not in _KEYWORDS:
         return text
     escaped = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)  # no interpolation

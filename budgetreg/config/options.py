@@ -318,7 +318,9 @@ BACKEND: Options = {
 
 _WIDEN = Option("the number of times that a grid may be widened", whole(0) | NOTHING, default=0, own=3)
 
-TUNINGS = ("cv", "theory", "fixed", "honest")
+TUNINGS = ("cv", "theory", "fixed", "paid")
+FORMER = {"honest": "paid"}
+"""Former names of tunings, which runs have recorded."""
 RADIUS = "B"
 """The radius: with tuning=theory it may be given; otherwise cross-validation chooses it."""
 

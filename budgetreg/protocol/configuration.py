@@ -23,6 +23,7 @@ from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import (
     AUTO,
     BACKEND,
+    FORMER,
     POSITIVE,
     RADIUS,
     RECIPE,
@@ -255,6 +256,9 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     for key, value in (given or {}).items():
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
             put(tree, key, value)
+    tuning = tree.get("tuning", {})
+    if tuning.get("name") in FORMER:
+        tuning["name"] = FORMER[tuning["name"]]
     return _typed(checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
 
 
@@ -410,14 +414,14 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
     name = chosen(tree["tuning"], "tuning", "name", TUNINGS)
     declared = _tuning_options(name)
     section = tree["tuning"] = resolve_nulls(declared, checked(tree["tuning"], declared, "tuning"), own_data)
-    if name == "honest" and algo.grid:
+    if name == "paid" and algo.grid:
         able = members(
             lambda other: (
                 not other.tuned and other.observation is not Observation.ALL and other.predicts == algo.predicts
             )
         )
         raise ConfigError(
-            f"tuning=honest: {algo.name} would choose {' and '.join(algo.grid)} on rows that are seen in full; "
+            f"tuning=paid: {algo.name} would choose {' and '.join(algo.grid)} on rows that are seen in full; "
             f"learners without such parameters: {', '.join(able)}"
         )
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}
