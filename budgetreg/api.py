@@ -146,7 +146,7 @@ def draw_study(study: "Study", folder: str | Path | None = None) -> list[Path]:
 
 
 def _valid(choices: Mapping[str, Any]) -> "Config":
-    from budgetreg.config.composition import composed
+    from budgetreg.config.composition import Composer
     from budgetreg.protocol.configuration import validate
 
     if not hasattr(choices, "items"):
@@ -162,7 +162,7 @@ def _valid(choices: Mapping[str, Any]) -> "Config":
                 f"{' x '.join(map(str, shape))}: save a table, as by table.to_csv(PATH, index=False), and give its "
                 "path as dataset.path"
             )
-    return validate(composed(choices), choices)
+    return validate(Composer()(choices), choices)
 
 
 def _planned(config: "Config") -> "Plan":

@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -53,30 +52,6 @@ def composing() -> Iterator[ConfigLoader]:
         yield GlobalHydra.instance().config_loader()
 
 
-def composed(choice: Mapping[str, Any], *overrides: str) -> DictConfig:
-    """Return the configuration that some choices make.
-
-    Parameters
-    ----------
-    choice : mapping of str to Any
-        Groups with the names of their options, and dotted keys with values. A key that does not exist is added:
-        `budgetreg.protocol.configuration.validate` decides whether it may be there.
-    *overrides : str
-        Further overrides in Hydra's grammar.
-
-    Raises
-    ------
-    ConfigError
-        If Hydra cannot compose it.
-    """
-    groups = catalogue.groups()
-    words = [*overrides, *(f"{key}={value}" for key, value in choice.items() if key in groups)]
-    with composition_explained(words):
-        config = deepcopy(_from_files(words))
-        _set({key: value for key, value in choice.items() if key not in groups}, config)
-    return config
-
-
 def _from_files(words: Sequence[str], *, hydra: bool = False) -> DictConfig:
     """Return what Hydra composes of some overrides, with its own settings if asked for; do not change it."""
     return _composed_once(tuple(words), hydra, tuple(_versions()))
@@ -102,7 +77,7 @@ def _versions() -> Iterator[tuple[str, int, int]]:
 
 
 class Composer:
-    """Composes the cells of a recipe or of another sweep, for which Hydra runs once.
+    """Composes configurations: those of a command or a call, and the cells of a recipe, for which Hydra runs once.
 
     A cell is what Hydra composes of ``experiment=<name>`` and the choices of the cell. Hydra is slow, so it composes
     the recipe once. Where a cell chooses another file of a group, such as another learner, that file is merged with
@@ -130,7 +105,19 @@ class Composer:
         self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): self._without(self.base)}
 
     def __call__(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the configuration of a cell; the parameter and the exceptions are those of `composed`."""
+        """Return the configuration of a cell.
+
+        Parameters
+        ----------
+        choice : mapping of str to Any
+            Groups with the names of their options, and dotted keys with values. A key that does not exist is added:
+            `budgetreg.protocol.configuration.validate` decides whether it may be there.
+
+        Raises
+        ------
+        ConfigError
+            If Hydra cannot compose it.
+        """
         groups = catalogue.groups()
         files = tuple((key, str(value)) for key, value in choice.items() if key in groups)
         if files not in self._bases:
@@ -152,7 +139,9 @@ class Composer:
         known = all(catalogue.has_option(group, option) for group, option in files.items())  # else Hydra raises
         texts = {group: catalogue.text(group, option) for group, option in files.items()} if known else {}
         if not known or not _overrides_only(self._recipe) or not all(map(_stands_alone, texts.values())):
-            return self._without(composed(files, *self._words))
+            words = [*self._words, *(f"{group}={option}" for group, option in files.items())]
+            with composition_explained(words):
+                return self._without(_from_files(words))
         overlay = self._recipe
         merged = {group: OmegaConf.merge(_parsed(text), overlay.get(group) or {}) for group, text in texts.items()}
         return {**self._bases[()], **{group: OmegaConf.to_container(section) for group, section in merged.items()}}
@@ -322,9 +311,9 @@ def _keys(words: list[str]) -> list[str]:
     """Return all keys of the configuration that has the groups chosen on the command line; sweeps are left out."""
     chosen = [word for word in words if word.partition("=")[0] in catalogue.groups() and "," not in word]
     try:
-        config = composed({}, *chosen)
-    except ConfigError:
-        config = composed({})
+        config = _from_files(chosen)
+    except (HydraException, OmegaConfBaseException, YAMLError):
+        config = _from_files([])
     content: Any = OmegaConf.to_container(config)
     return list(dict.fromkeys([*content, *flatten(content)]))  # a plain key is in both
 
