@@ -34,7 +34,7 @@ REPLACED = "revealed.designs:replaced"
 PROBABILITY = "protocol.calibration:probability"
 BY_CELLS = "protocol.calibration:explained_by_cells"
 SELECTED = "algorithms.comparison.fixed_subset:_selected"
-BILL = "runs.bill:_bill"
+BILL = "runs.series:_bill"
 PILOT = "protocol.spending:automatic_pilot"
 BOUGHT = "protocol.spending:draws_bought"
 DEPTH = "revealed.cells:_Purchase._least_error"
@@ -366,7 +366,7 @@ MUTANTS = (
     ),
     Mutant(
         "a full row is billed for what is free",
-        "runs.bill:attributes_paid",
+        "runs.series:attributes_paid",
         rewrite("data.get('full_row', data['d'])", "data['d']"),
         "groups count as single attributes",
         (FIT,),

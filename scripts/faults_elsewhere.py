@@ -79,7 +79,7 @@ MUTANTS = (
     # Tables and words that can be read in two ways
     Mutant(
         "a sparse table for predictions is as wide as its rows",
-        "runs.predictions:_by_index",
+        "runs.models:_by_index",
         around(as_wide_as_its_rows),
         "columns that are 0 everywhere move those behind them",
         (SPARSE,),
@@ -107,15 +107,15 @@ MUTANTS = (
     ),
     Mutant(
         "Hydra reads names as numbers",
-        "config.words:as_typed",
+        "config.composition:as_typed",
         around(lambda as_typed, word, texts: word),
         "another column is left out than the one that was named",
         ("tests/config/test_words.py",),
     ),
     Mutant(
         "hints quote no text",
-        "config.words:_for_hydra",
-        around(lambda for_hydra, text, quote: text),
+        "config.composition:for_hydra",
+        around(lambda for_hydra, text, *quote: text),
         "a hint is refused in turn",
         ("tests/config/test_words.py",),
     ),

@@ -37,9 +37,7 @@ options:
   -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces stand
                   for all learners on a budget, all on full rows, and all of subspaces
   --dry-run       print the plan and the attributes that it costs, run nothing
-  --cfg PART      print the configuration, run nothing: PART is job, or hydra for the settings of Hydra, or all
-  --package KEY   with --cfg: print only what is below a key, such as algo
-  --resolve       with --cfg: replace interpolations by their values
+  --cfg job       print the configuration, run nothing
   --help          show this
   --version       show the version
 
@@ -251,10 +249,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _RUN,
         _words(),
         _flag("--dry-run"),
-        _option("--package", "-p"),
-        _flag("--resolve"),
         _flag("--multirun", "-m"),
-        _option("--cfg", "-c", choices=["job", "hydra", "all"]),
+        _option("--cfg", "-c", choices=["job"]),
         _flag("--shell-completion", "-sc"),
     ),
     "advise": (

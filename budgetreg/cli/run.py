@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -97,8 +97,6 @@ def main(options: Namespace) -> int:
     ConfigError
         If the configuration cannot be composed.
     """
-    if (options.resolve or options.package) and not options.cfg:
-        _refuse("--resolve and --package need --cfg")
     options.words = [_expanded(word) for word in typed(options.words)]
     remove_abandoned()
     cells: dict[int, Cell] = {}
@@ -116,7 +114,7 @@ def main(options: Namespace) -> int:
         raise
     if not (options.cfg or options.shell_completion or cells):
         swept = [word for word in options.words if "(" in word] or ["the sweep"]
-        _refuse(f"nothing to run: {' '.join(swept)} has no value")
+        raise ConfigError(f"nothing to run: {' '.join(swept)} has no value (see budgetreg run --help)")
     return _report(cells)
 
 
@@ -177,7 +175,7 @@ def _by_hydra(options: Namespace, task: application.Task) -> list[Cell]:
             if options.shell_completion:
                 application.complete(options.words)
             elif options.cfg:
-                application.show(words, options.cfg, options.package, options.resolve)
+                application.show(words)
             elif options.multirun or application.asks_for_sweep(words):
                 return _sweep(words, task)
             else:
@@ -228,10 +226,6 @@ def _whatever_is_swept(words: list[str]) -> list[str]:
         else word
         for word in words
     ]
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ConfigError(f"{message} (see budgetreg run --help)")
 
 
 def _cell(cfg: DictConfig, act: _Act) -> Cell:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import run_job
 from hydra.experimental.callback import Callback
@@ -91,44 +90,11 @@ def _composed_once(compose: Callable[..., DictConfig]) -> Callable[..., DictConf
     return composed
 
 
-def show(words: Sequence[str], section: str, package: str | None, resolve: bool) -> None:
-    """Print the configuration that some overrides make.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Overrides in Hydra's grammar.
-    section : {'job', 'hydra', 'all'}
-        Whether our keys are printed, those of Hydra, or both.
-    package : str or None
-        The key below which to print.
-    resolve : bool
-        Whether interpolations are replaced by what they stand for.
-
-    Raises
-    ------
-    ConfigError
-        If the package is not there.
-    """
+def show(words: Sequence[str]) -> None:
+    """Print the configuration that some overrides in Hydra's grammar make, without Hydra's own part."""
     with composing() as loader:
         config = loader.load_configuration(_CONFIG, list(words), RunMode.RUN)
-        HydraConfig.instance().set_config(config)
-    keys = [key for key in config if section == "all" or (key == "hydra") == (section == "hydra")]
-    part: Any = OmegaConf.masked_copy(config, list(map(str, keys)))
-    if section == "hydra":
-        kept = [str(key) for key in part.hydra if key not in ("help", "hydra_help")]
-        part = OmegaConf.create({"hydra": OmegaConf.masked_copy(part.hydra, kept)})
-    if package not in (None, "_global_"):
-        part = OmegaConf.select(part, package)
-        if part is None:
-            raise ConfigError(f"--package {package}: the configuration has no such key")
-    if not OmegaConf.is_config(part):
-        print(part)
-        return
-    if resolve:
-        OmegaConf.resolve(part)
-    header = f"# @package {package}\n" if package else ""
-    print(header + OmegaConf.to_yaml(part), end="")
+    print(OmegaConf.to_yaml(OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])), end="")
 
 
 def complete(words: Sequence[str]) -> None:

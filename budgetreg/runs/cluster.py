@@ -23,7 +23,8 @@ from budgetreg.errors import ConfigError, UserError, described
 from budgetreg.files import os_errors_explained
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.attempts import Outcome, Repetitions, attempt, batches
+from budgetreg.runs.attempts import Repetitions, attempt, batches
+from budgetreg.runs.journal import Entry
 from budgetreg.runs.manifest import libraries
 from budgetreg.runs.progress import reporter
 from budgetreg.runs.scratch import scratch_folder
@@ -115,9 +116,9 @@ class _Withdrawn(BaseException):
 
 
 @contextmanager
-def outcomes(
+def arriving(
     plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
-) -> Iterator[Iterator[list[Outcome]]]:
+) -> Iterator[Iterator[list[Entry]]]:
     """Compute repetitions with all workers of the scheduler that the plan names, or with `n_jobs` that are started.
 
     If a worker dies, another one gets its repetitions. No worker goes on computing after the block, however it ends:
@@ -134,8 +135,8 @@ def outcomes(
 
     Yields
     ------
-    iterator of list of (dict, str)
-        The outcomes of repetitions that were computed together, as they arrive.
+    iterator of list of dict
+        The entries of repetitions that were computed together, as they arrive, see `budgetreg.runs.attempts.attempt`.
 
     Raises
     ------
@@ -150,12 +151,12 @@ def outcomes(
     """
     n_workers = min(plan.config.n_jobs, len(repetitions))
     with connection(plan.config.backend.address, n_workers) as scheduler:
-        yield _arriving(scheduler, plan.located(), repetitions, function, slots)
+        yield _entries(scheduler, plan.located(), repetitions, function, slots)
 
 
-def _arriving(
+def _entries(
     scheduler: Connection, plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
-) -> Iterator[list[Outcome]]:
+) -> Iterator[list[Entry]]:
     import cloudpickle  # dask brings it
 
     at_once = scheduler.threads()
@@ -174,11 +175,11 @@ def _arriving(
         reports.pop(future)(1.0)
 
 
-def _result(scheduler: Connection, future: Any) -> list[Outcome]:
+def _result(scheduler: Connection, future: Any) -> list[Entry]:
     from distributed.scheduler import KilledWorker
 
     try:
-        result: list[Outcome] = scheduler.result(future)
+        result: list[Entry] = scheduler.result(future)
     except UserError:
         raise
     except KilledWorker as error:
@@ -202,7 +203,7 @@ def _attempt_there(
     repetitions: Sequence[int],
     versions: Mapping[str, str | None],
     stamps: Mapping[str, Stamp],
-) -> list[Outcome]:
+) -> list[Entry]:
     """Compute repetitions in a worker, unless its libraries or data differ from those that the plan was made with."""
     from distributed import get_worker
 

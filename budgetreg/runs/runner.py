@@ -18,7 +18,7 @@ from budgetreg.errors import UserError
 from budgetreg.notices import plain_warnings, printable, say
 from budgetreg.protocol.plan import Plan, listed, of_unknown_scale
 from budgetreg.runs import workers
-from budgetreg.runs.attempts import Outcome, Repetitions, attempt, batches
+from budgetreg.runs.attempts import Repetitions, attempt, batches
 from budgetreg.runs.journal import FAILED, Entry
 from budgetreg.runs.progress import Later, progress_bar, reporter
 from budgetreg.runs.store import Store
@@ -173,30 +173,32 @@ def computing(
 
     with (
         progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions), later) as slots,
-        _outcomes(plan, repetitions, function or run_repetitions, slots) as outcomes,
+        _arriving(plan, repetitions, function or run_repetitions, slots) as arriving,
     ):
-        yield (_with_trace_printed(entry, trace) for entry, trace in chain.from_iterable(outcomes))
+        yield map(_without_trace, chain.from_iterable(arriving))
 
 
-def _with_trace_printed(entry: Entry, trace: str) -> Entry:
-    if entry["status"] == FAILED and not trace:
-        say(f"repetition {entry['repetition']} failed: {entry['message']}")
-    elif trace:
+def _without_trace(entry: Entry) -> Entry:
+    """Print why a repetition has failed, if it has, and return its entry as the journal has it."""
+    trace = entry.pop("trace", "")
+    if trace:
         print(printable(f"repetition {entry['repetition']} failed:\n{trace}"), file=sys.stderr)
+    elif entry["status"] == FAILED:
+        say(f"repetition {entry['repetition']} failed: {entry['message']}")
     return entry
 
 
 @contextmanager
-def _outcomes(
+def _arriving(
     plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
-) -> Iterator[Iterator[list[Outcome]]]:
-    """Yield the outcomes as they arrive; no worker goes on computing after the block, however it ends."""
+) -> Iterator[Iterator[list[Entry]]]:
+    """Yield entries as they arrive; no worker goes on computing after the block, however it ends."""
     backend = plan.config.backend.name
     if backend == "dask":
         from budgetreg.runs import cluster
 
-        with cluster.outcomes(plan, repetitions, function, slots) as outcomes:
-            yield outcomes
+        with cluster.arriving(plan, repetitions, function, slots) as arriving:
+            yield arriving
         return
     n_jobs = min(plan.config.n_jobs, len(repetitions))
     tasks = (
@@ -215,15 +217,15 @@ def _outcomes(
             yield arriving
 
 
-def _close(outcomes: Generator[object, None, None]) -> None:
+def _close(arriving: Generator[object, None, None]) -> None:
     """End the workers if they are not done."""
     with warnings.catch_warnings(action="ignore"):  # joblib warns that we stop early
-        outcomes.close()
+        arriving.close()
 
 
 def _attempt_in_worker(
     function: Repetitions, plan: Plan, batch: Sequence[int], slots: Path | None, slot: int, stamps: Mapping[str, Stamp]
-) -> list[Outcome]:
+) -> list[Entry]:
     """Compute repetitions in a process that trusts the files that its parent has verified."""
     trust(stamps)
     with plain_warnings():
