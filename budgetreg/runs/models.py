@@ -2,12 +2,11 @@
 
 import base64
 import io
-import math
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.formats.chunks import NO_TARGET, data_row, one_line, reading, shown
 from budgetreg.data.formats.libsvm import first_index, open_libsvm
 from budgetreg.data.kind import ALL
-from budgetreg.data.npz import DAMAGE, Header, members, read_array, read_header
+from budgetreg.data.npz import DAMAGE, members, read_array
 from budgetreg.data.tabular import FORMATS, opener, parse_file
 from budgetreg.data.values import as_values, row_blocks
 from budgetreg.errors import ConfigError, DataError, quoted
@@ -35,7 +34,6 @@ _FOR_PROBABILITIES = {"share", "explained"}
 _BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
 Arrays = Mapping[str, np.ndarray]
-_T = TypeVar("_T")
 
 
 def model_npz(
@@ -202,14 +200,21 @@ def _checked(content: bytes, d: int | None, done: int | None) -> dict[str, np.nd
     DAMAGE
         If it is no such model.
     """
+    arrays: dict[str, np.ndarray] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        files = members(archive)
-        headers = {name: _of(archive, info, read_header) for name, info in files.items()}
-        if d is None and "c" in headers:
-            d = headers["c"].shape[-1] if headers["c"].shape else 0
-        _check_headers(headers, d or 0)
-        arrays = {name: _of(archive, info, read_array) for name, info in files.items()}
-        _check_values(arrays, done)
+        for name, info in members(archive).items():
+            with archive.open(info) as file:
+                arrays[name] = read_array(file, info.file_size)
+    lead = arrays["repetitions"].shape if "repetitions" in arrays else ()
+    if len(lead) != 1:
+        raise ValueError("it holds no list of repetitions")
+    if d is None:
+        d = arrays["c"].shape[-1] if arrays.get("c", np.empty(())).ndim else 0
+    wrong = _misfit({name: array.shape for name, array in arrays.items() if name not in MODEL_ARRAYS}, d, lead)
+    if wrong:
+        raise ValueError(wrong)
+    if done not in (None, *lead):
+        raise ValueError(f"it holds {lead[0]} repetitions, and {MANIFEST} counts {done}")
     return arrays
 
 
@@ -218,21 +223,10 @@ def _model_of(entry: Entry, d: int) -> dict[str, np.ndarray] | None:
     try:
         text = entry["result"]
         # Shapes first, as `unpacked` asks for as much memory as they say.
-        if type(entry["repetition"]) is not int or _misfit({name: text[name]["shape"] for name in text}, d):
-            return None
-        arrays = unpacked(text)
-        possible = all(np.isfinite(array).all() for array in arrays.values()) and _are_shares(arrays)
-        return arrays if possible else None
+        fits = type(entry["repetition"]) is int and not _misfit({name: text[name]["shape"] for name in text}, d)
+        return unpacked(text) if fits else None
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-
-
-def _are_shares(arrays: Arrays) -> bool:
-    """Return whether what probabilities are computed from, if it is there, is possible."""
-    if "share" not in arrays:
-        return True
-    share, explained = arrays["share"], arrays["explained"]
-    return bool(((share > 0) & (share < 1) & (explained >= 0) & (explained < 1)).all())
 
 
 def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = ()) -> str:
@@ -249,58 +243,6 @@ def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = (
         if tuple(shapes[name]) != (*lead, *shape):
             return f"{name} has shape {tuple(shapes[name])}, and {(*lead, *shape)} is needed"
     return f"V has {n} columns, and 1 to {d} are possible" if "V" in shapes and not 1 <= n <= d else ""
-
-
-def _of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, read: Callable[[IO[bytes], int], _T]) -> _T:
-    with archive.open(info) as file:
-        return read(file, info.file_size)
-
-
-def _check_headers(headers: Mapping[str, Header], d: int) -> None:
-    """Raise a ValueError if arrays of these shapes and types are no model, before any of them takes memory."""
-    shapes = {name: header.shape for name, header in headers.items()}
-    lead = shapes.get("repetitions", ())
-    if len(lead) != 1:
-        raise ValueError("it holds no list of repetitions")
-    wrong = _misfit({name: shape for name, shape in shapes.items() if name not in MODEL_ARRAYS}, d, lead)
-    if wrong:
-        raise ValueError(wrong)
-    others = {
-        "repetitions": ("i", lead),
-        "names": ("U", (d,)),
-        "target": ("U", ()),
-        "labels": ("U", (2,)),
-        "indices": ("i", (d,)),
-        "left_out": ("i", (math.prod(shapes.get("left_out", ())),)),
-    }
-    for name, header in headers.items():
-        if (header.dtype.kind, header.shape) != others.get(name, ("f", header.shape)):
-            raise ValueError(f"{name} has shape {header.shape} and type {header.dtype}")
-
-
-def _check_values(arrays: Arrays, done: int | None) -> None:
-    """Raise a ValueError if the values of arrays are no model, or not of as many repetitions as were finished."""
-    numbers, names = arrays["repetitions"].tolist(), arrays.get("names", np.empty(0)).tolist()
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(f"{name} holds numbers that are not finite")
-    if len(set(names)) < len(names):
-        raise ValueError("two attributes have the same name")
-    columns = [*arrays.get("indices", np.empty(0)), *arrays.get("left_out", np.empty(0))]
-    if (
-        len(set(columns)) < len(columns)
-        or min(columns, default=0) < 0
-        or (np.diff(arrays.get("indices", [])) < 0).any()
-    ):
-        raise ValueError("the indices of its columns do not increase, or repeat")
-    if "labels" in arrays and arrays["labels"][0] == arrays["labels"][1]:
-        raise ValueError("the two labels are the same")
-    if not _are_shares(arrays):
-        raise ValueError("share and explained must be between 0 and 1")
-    if len(set(numbers)) < len(numbers) or min(numbers, default=-1) < 0:
-        raise ValueError("the numbers of repetitions are not 0 or more, each once")
-    if done not in (None, len(numbers)):
-        raise ValueError(f"it holds {len(numbers)} repetitions, and {MANIFEST} counts {done}")
 
 
 def _shown(numbers: Sequence[int]) -> str:

@@ -189,7 +189,7 @@ def test_threads_of_a_worker_do_not_lift_each_others_blas_limits(cluster, tmp_pa
 def test_failures_are_reported_and_progress_is_shown(cluster, tmp_path, capsys):
     plan, slots = there(cluster, tmp_path, behaviour={1: "fail"}), tmp_path / "slots"
     slots.write_bytes(bytes(8 * 4))
-    with subject.outcomes(plan, [0, 1, 2, 3], toy_repetitions, slots) as arriving:
+    with subject.arriving(plan, [0, 1, 2, 3], toy_repetitions, slots) as arriving:
         next(arriving)
         assert sum(np.fromfile(slots)) <= 1
         list(arriving)

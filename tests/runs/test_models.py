@@ -140,17 +140,7 @@ def changed(name, change):
         (changed("w", lambda w: w[:, :2]), "w has shape (3, 2), and (3, 3) is needed"),
         (changed("w", lambda w: w[:, None]), "w has shape (3, 1, 3), and (3, 3) is needed"),
         (changed("c", lambda c: c[:1]), "c has shape (1, 3), and (3, 3) is needed"),
-        (changed("w", lambda w: w.astype(str)), "w has shape (3, 3) and type <U"),
         (changed("w", lambda w: w.astype(object)), "type object, which are no numbers or text"),
-        (changed("b", lambda b: b * 1j), "b has shape (3,) and type complex128"),
-        (changed("b", lambda b: b * np.nan), "b holds numbers that are not finite"),
-        (changed("names", lambda names: names[[0, 0, 2]]), "two attributes have the same name"),
-        (changed("names", lambda names: names[:2]), "names has shape (2,)"),
-        (
-            changed("repetitions", lambda numbers: numbers * 0),
-            "the numbers of repetitions are not 0 or more, each once",
-        ),
-        (changed("repetitions", lambda numbers: numbers / 2), "repetitions has shape (3,) and type float64"),
         (lambda model: {key: value[:2] for key, value in model.items() if value.ndim and key != "names"}, "counts 3"),
         (lambda model: {"w": model["w"], "b": model["b"]}, "it holds no list of repetitions"),
         (lambda model: {key: value for key, value in model.items() if key != "c"}, "and w, b, c are needed"),
@@ -204,7 +194,6 @@ def test_the_checksum_of_a_manifest_is_required(run, capsys):
         {"repetition": {}},
         {"result": None},
         {"result": {"w": {"shape": [10**13]}}},
-        {"result": packed(LEARNED[1] | {"b": np.array(np.nan)})},
         {"result": packed(LEARNED[1] | {"w": np.ones(2)})},
         {"result": packed(LEARNED[1]) | {"c": {"shape": [3], "float64": "AAAA"}}},
     ],
@@ -335,12 +324,8 @@ def test_models_of_earlier_versions_predict_without_probabilities(tmp_path, caps
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (changed("share", lambda share: share * 4), "share and explained must be between 0 and 1"),
-        (changed("explained", lambda explained: explained * 2), "share and explained must be between 0 and 1"),
         (changed("share", lambda share: share[:, None]), "share has shape (3, 1), and (3,) is needed"),
         (lambda model: {key: value for key, value in model.items() if key != "share"}, "share are needed"),
-        (changed("labels", lambda labels: labels[[0, 0]]), "the two labels are the same"),
-        (changed("labels", lambda labels: labels[:1]), "labels has shape (1,)"),
     ],
 )
 def test_impossible_probabilities_are_one_line_whoever_signed_them(tmp_path, capsys, change, said):
