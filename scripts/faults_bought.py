@@ -345,8 +345,8 @@ MUTANTS = (
     # One model from all rows
     Mutant(
         "fit keeps a test part",
-        "protocol.configuration:untested",
-        rewrite("{'dataset.split': ALL, 'repetitions': 1, 'checkpoints': 1}", "{'repetitions': 1, 'checkpoints': 1}"),
+        "protocol.configuration:from_all_rows",
+        rewrite("ALL_ROWS", "{'repetitions': 1, 'checkpoints': 1}"),
         "rows that could be bought are left out",
         (FIT,),
     ),

@@ -182,7 +182,7 @@ MUTANTS = (
     ),
     Mutant(
         "repetition=N is a position",
-        "results:read_regressors",
+        "runs:read_regressors",
         around(at_position),
         "after a failure, predictions are those of another repetition",
         (MODELS,),
@@ -190,7 +190,7 @@ MUTANTS = (
     *(
         Mutant(
             f"a comparison forgets what computed {which}",
-            "execution:compare",
+            "runs:compare",
             around(knowing(sources)),
             "a difference has no cause, though a part of the run came from elsewhere",
             ("tests/runs/test_verification.py",),

@@ -163,6 +163,9 @@ def harmless(words: Iterable[str], keys: Iterable[str], refusal: str) -> dict[st
     """
 
     def refused(word: str, hint: str) -> str:
+        key, equals, _ = word.partition("=")
+        if key in keys and equals:
+            return f"{word}: a value is needed: {key}=VALUE"
         return f"{word}: {refusal}{hint}; keys that change no result: {', '.join(keys)}"
 
     whole = ("n_jobs", "backend.batch_size")
@@ -180,7 +183,7 @@ def key_values(words: Iterable[str], keys: Iterable[str], refused: Callable[[str
     keys : iterable of str
         The keys that are accepted.
     refused : callable
-        Given a word with another key, and a hint at the nearest one, returns the message.
+        Given a word with another key, or without a value, and a hint at the nearest key, returns the message.
 
     Raises
     ------
@@ -189,11 +192,9 @@ def key_values(words: Iterable[str], keys: Iterable[str], refused: Callable[[str
     """
     values = {}
     for word in words:
-        key, equals, text = word.partition("=")
-        if key not in keys or not equals:
-            raise ConfigError(refused(word, nearest(key, keys)))
-        if not text:
-            raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
+        key, _, text = word.partition("=")
+        if key not in keys or not text:
+            raise ConfigError(refused(word, "" if key in keys else nearest(key, keys)))
         values[key] = text
     return values
 

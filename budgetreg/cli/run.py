@@ -29,14 +29,14 @@ from budgetreg.config import application, catalogue
 from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
 from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of, tuning_options
-from budgetreg.data.cache import remove_abandoned
+from budgetreg.data import cache
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.files import os_errors_explained
 from budgetreg.notices import held, plain_warnings, say
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.runner import Choices, remarks
-from budgetreg.runs.scratch import scratch_folder
+from budgetreg.runs.scratch import remove_abandoned, scratch_folder
 from budgetreg.runs.workers import deaths_explained, watched_by_launched
 
 _ADDED = "++"  # before an override that may add a key
@@ -98,6 +98,7 @@ def main(options: Namespace) -> int:
         If the configuration cannot be composed.
     """
     options.words = [_expanded(word) for word in typed(options.words)]
+    cache.remove_abandoned()
     remove_abandoned()
     cells: dict[int, Cell] = {}
     act = _print_plan if options.dry_run else _execute

@@ -33,6 +33,13 @@ from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
 _SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")
+# Text in quotes, or a word that stands alone: only such words can be numbers.
+_PART = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![^,\[])(?P<before>\s*)(?P<word>[\w.+-]+)(?=\s*(?:[,\]]|$))""", re.DOTALL
+)
+_PLAIN = re.compile(r"[A-Za-z_/][\w./-]*|[1-9][0-9]*", re.ASCII)  # what neither Hydra nor a shell reads in another way
+_KEYWORDS = ("true", "false", "null", "nan", "inf")
+_IN_DOUBLE_QUOTES = re.compile(r"""(?:[^"$`!\\]|\\(?!["$`\\\n]))*""")
 
 
 class ExtensionSearchPath(SearchPathPlugin):
@@ -340,15 +347,6 @@ def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
         return key in choice and choice[key] in (values if isinstance(values, list) else [values])
 
     return any(all(holds(key, values) for key, values in keys.items()) for keys in omit)
-
-
-# Text in quotes, or a word that stands alone: only such words can be numbers.
-_PART = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![^,\[])(?P<before>\s*)(?P<word>[\w.+-]+)(?=\s*(?:[,\]]|$))""", re.DOTALL
-)
-_PLAIN = re.compile(r"[A-Za-z_/][\w./-]*|[1-9][0-9]*", re.ASCII)  # what neither Hydra nor a shell reads in another way
-_KEYWORDS = ("true", "false", "null", "nan", "inf")
-_IN_DOUBLE_QUOTES = re.compile(r"""(?:[^"$`!\\]|\\(?!["$`\\\n]))*""")
 
 
 def as_typed(word: str, texts: Mapping[str, Option]) -> str:

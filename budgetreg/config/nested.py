@@ -9,6 +9,12 @@ from budgetreg.config.options import TOP
 from budgetreg.errors import ConfigError
 
 Tree = dict[str, Any]
+# Columns of curves.csv, and keys and groups that change no result.
+_COLUMNS = {"algo.name", "dataset.name", "experiment", "k"}
+_SILENT_KEYS = {"dataset.root", "dataset.unit", "hydra", *(key for key, option in TOP.items() if option.inert)}
+_LONGEST_LIST = 4
+# The folder of a file belongs to one machine; the name of the file identifies its data.
+_FILES = ("dataset.path", "dataset.costs", "dataset.ranges")
 
 
 def flatten(tree: Mapping[str, Any]) -> Tree:
@@ -90,14 +96,6 @@ def _shared(left: Mapping[str, Any], right: Mapping[str, Any]) -> Tree:
         elif left[key] == right[key]:
             shared[key] = left[key]
     return shared
-
-
-# Columns of curves.csv, and keys and groups that change no result.
-_COLUMNS = {"algo.name", "dataset.name", "experiment", "k"}
-_SILENT_KEYS = {"dataset.root", "dataset.unit", "hydra", *(key for key, option in TOP.items() if option.inert)}
-_LONGEST_LIST = 4
-# The folder of a file belongs to one machine; the name of the file identifies its data.
-_FILES = ("dataset.path", "dataset.costs", "dataset.ranges")
 
 
 def distinguishing_options(config: Mapping[str, Any]) -> Tree:

@@ -14,6 +14,10 @@ import numpy as np
 from budgetreg.data.values import row_blocks
 from budgetreg.errors import BudgetExceeded
 
+DENSE = 1 << 28
+"""Most cells of a table for which a set keeps one byte each; for a larger table it lists its cells, 8 bytes each."""
+_PENDING = 1 << 20
+
 
 class Book(Protocol):
     """Takes note of draws that meet a value, block by block: charges for them, or records which they are."""
@@ -280,11 +284,6 @@ class Ledger:
                 self._at[checkpoint] = self._total + within
         self._total = self._total + self._spent.sum(axis=1, dtype=np.int64)
         self._most = np.maximum(self._most, self._spent.max(axis=1))
-
-
-DENSE = 1 << 28
-"""Most cells of a table for which a set keeps one byte each; for a larger table it lists its cells, 8 bytes each."""
-_PENDING = 1 << 20
 
 
 class Cells:

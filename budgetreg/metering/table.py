@@ -9,6 +9,9 @@ import numpy as np
 
 from budgetreg.data.values import Values, as_values
 
+HELD = 256
+"""Most examples that are centred by the same means: the length of a block of learners that draw attributes."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -129,10 +132,6 @@ def stack(tables: Sequence[Table]) -> tuple[Table, list[int]]:
         np.stack(shares) if shares else None,
     )
     return stacked, [len(first.y) * i for i in range(len(tables))]
-
-
-HELD = 256
-"""Most examples that are centred by the same means: the length of a block of learners that draw attributes."""
 
 
 class JointMoments(NamedTuple):

@@ -52,11 +52,14 @@ _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""
 
 _MONEY_LIMIT = 1
-"""Version of the rule by which a total in money ends a run, see `budgetreg.protocol.money`."""
+"""Version of the rule by which a total in money ends a run, see `budgetreg.protocol.passes`."""
 
 _UNKNOWN_SCALES = 1
 """Version of the rule by which attributes of unknown scale are left out, see `budgetreg.revealed.units.Rescaled`. It is
 that of other tables than scikit-learn's: of these, no attribute is left out, so that their results are as before."""
+
+ALL_ROWS: Mapping[str, Any] = {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1}
+"""The keys with which a learner learns once from all rows."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ class Config:
         return tuning, grid
 
 
-def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:
+def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None, *, tested: bool = True) -> Config:
     """Check a composed configuration and return it as dataclasses.
 
     Parameters
@@ -199,6 +202,8 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
         What Hydra composes: the groups ``algo``, ``dataset``, ``tuning``, ``backend`` and the plain keys.
     given : mapping, optional
         Keys such as ``algo.split`` that were given by hand, which overrule what a recipe sets in ``learners``.
+    tested : bool
+        Whether some rows must be left to test on.
 
     Raises
     ------
@@ -212,7 +217,7 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
         del tree[key]
     _apply_recipe(tree["algo"], learners, given or {})
     config = _typed(tree)
-    if config.dataset.untested:
+    if tested and config.dataset.untested:
         raise ConfigError(
             f"dataset.split={config.dataset.split}: leaves no row to test on; `budgetreg fit` learns once from all rows"
         )
@@ -229,12 +234,7 @@ def from_all_rows(config: Config) -> Config:
     """
     if not config.algo.predicts:
         raise ConfigError(f"algo={config.algo.name}: learns a subspace, and predicts nothing; see budgetreg run")
-    return untested(config)
-
-
-def untested(config: Config) -> Config:
-    """Return the configuration that learns once from all rows, of a regressor or a subspace."""
-    return restored(config.resolved, {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1})
+    return restored(config.resolved, ALL_ROWS)
 
 
 def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:

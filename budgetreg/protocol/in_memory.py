@@ -14,7 +14,7 @@ from budgetreg.data.attributes import unit
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.values import Values
 from budgetreg.metering.table import JointMoments
-from budgetreg.protocol.configuration import Config, untested, validate
+from budgetreg.protocol.configuration import ALL_ROWS, Config, validate
 from budgetreg.protocol.outcome import Evaluation, Result
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
@@ -106,7 +106,7 @@ def all_present(algo: str, d: int) -> dict[str, Any]:
 def configuration(choices: Mapping[str, Any]) -> Config:
     """Return the configuration of ``budgetreg fit`` for data in memory; see `learn_table`."""
     given = {"dataset": "file", "dataset.path": f"{NAME}.csv", "out": ".", **choices}
-    return untested(validate(_composer()(given), given))
+    return validate(_composer()({**given, **ALL_ROWS}), given, tested=False)
 
 
 @cache

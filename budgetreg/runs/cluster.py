@@ -30,6 +30,9 @@ from budgetreg.runs.progress import reporter
 from budgetreg.runs.scratch import scratch_folder
 from budgetreg.runs.workers import WorkerDied, interrupts_ignored, keep_freed_memory, pin_blas_threads
 
+_PERIOD = 2.0  # seconds without a result after which the scheduler is asked whether it is there
+_LOGGERS = ("distributed", "distributed.client", "tornado.application", "asyncio")
+
 
 class ClusterLost(UserError):  # noqa: N818 - the name describes the event
     """The scheduler does not answer, or has stopped answering."""
@@ -238,10 +241,6 @@ def _compute_in_one_thread() -> None:
     pin_blas_threads()  # for libraries that are loaded later
     keep_freed_memory()
     threadpool_limits(1)
-
-
-_PERIOD = 2.0  # seconds without a result after which the scheduler is asked whether it is there
-_LOGGERS = ("distributed", "distributed.client", "tornado.application", "asyncio")
 
 
 @contextmanager

@@ -34,6 +34,7 @@ _FOR_PROBABILITIES = {"share", "explained"}
 _BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
 Arrays = Mapping[str, np.ndarray]
+_MOST_RUNS = 9
 
 
 def model_npz(
@@ -248,9 +249,6 @@ def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = (
 def _shown(numbers: Sequence[int]) -> str:
     first, last = numbers[0], numbers[-1]
     return f"{first} to {last}" if len(numbers) == last - first + 1 else ", ".join(map(str, numbers))
-
-
-_MOST_RUNS = 9
 
 
 @dataclass(frozen=True)

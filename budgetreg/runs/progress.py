@@ -23,6 +23,9 @@ PATIENCE_OF_LINES = 10.0
 """Seconds of work before the first line: lines stay, and short runs need none."""
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 _PERIOD = 0.2  # seconds between two reads of the slots
+Later = Callable[[float], float]
+"""Given the seconds of a repetition, returns those of the runs that follow."""
+_SHORT = 5.0  # seconds that need no estimate
 
 
 def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float], None]:
@@ -50,10 +53,6 @@ def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float
         fractions[slot : slot + repetitions] = fraction
 
     return report
-
-
-Later = Callable[[float], float]
-"""Given the seconds of a repetition, returns those of the runs that follow."""
 
 
 @contextmanager
@@ -162,9 +161,6 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-_SHORT = 5.0  # seconds that need no estimate
 
 
 class SweepClock:

@@ -25,6 +25,12 @@ from budgetreg.runs.store import Store
 
 _USELESS = 1e3
 """From this multiple of the error without attributes on, a learner has not diverged but has the wrong units."""
+_HEADS = {
+    "widened": "grids grew because the best value was the largest or smallest tried",
+    "edges": "some best values are the largest or smallest tried",
+    "left_out": of_unknown_scale("if you know their ranges, give dataset.ranges=FILE"),
+}
+_ENDS = {"low": "smallest", "high": "largest"}
 
 
 @dataclass(frozen=True)
@@ -230,14 +236,6 @@ def _attempt_in_worker(
     trust(stamps)
     with plain_warnings():
         return attempt(function, plan, batch, reporter(slots, slot, len(batch)))
-
-
-_HEADS = {
-    "widened": "grids grew because the best value was the largest or smallest tried",
-    "edges": "some best values are the largest or smallest tried",
-    "left_out": of_unknown_scale("if you know their ranges, give dataset.ranges=FILE"),
-}
-_ENDS = {"low": "smallest", "high": "largest"}
 
 
 def choices_of(plan: Plan, results: Sequence[Mapping[str, Any]]) -> Choices:

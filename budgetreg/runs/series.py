@@ -29,6 +29,13 @@ CELL_COLUMNS = ("dataset", "algo", "k")
 _TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
 _COUNT_COLUMNS = ("k", "repetition", "examples")
 _NO_RUNS = pd.DataFrame(columns=["repetition"])
+MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
+LABEL_MEASURES = ("test_error_rate", AUC)
+"""Measures of targets with two values; curves of some data lack the second."""
+SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
+_ATTRIBUTES = ("attributes_total", "cells_tuning", "rows_full")
+_MONEY = ("cost_total", "cost_cells_tuning", "cost_rows_full")
+"""Columns of ``runs.csv``: paid for learning, for other cells of tuning, and for rows seen in full."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +123,6 @@ def _frame(content: bytes) -> pd.DataFrame:
             continue
         table[column] = table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
     return table
-
-
-MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
-LABEL_MEASURES = ("test_error_rate", AUC)
-"""Measures of targets with two values; curves of some data lack the second."""
-SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
 
 
 @dataclass(frozen=True)
@@ -444,11 +445,6 @@ def _series(points: pd.DataFrame, runs: pd.DataFrame, cell: RecordedCell, folder
             full_row=cell.data.get("full_row"),
             n_test=cell.data.get("n_test"),
         )
-
-
-_ATTRIBUTES = ("attributes_total", "cells_tuning", "rows_full")
-_MONEY = ("cost_total", "cost_cells_tuning", "cost_rows_full")
-"""Columns of ``runs.csv``: paid for learning, for other cells of tuning, and for rows seen in full."""
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,8 @@ REVEAL_COLUMNS: dict[str, str] = {
     "attribute": "the attribute's name in the data, or its number from 1, or its index in a LIBSVM file",
     "count": "how often the final run revealed it, and paid for it, by this checkpoint",
 }
+Row = dict[str, Any]
+_OF_ENTRY = ("repetition", "seconds", "status")
 
 
 def columns(of_subspaces: bool, priced: bool = False, of_labels: bool = False) -> dict[str, dict[str, str]]:
@@ -159,10 +161,6 @@ def columns(of_subspaces: bool, priced: bool = False, of_labels: bool = False) -
         for name, table in tables.items()
         if priced or name != REVEALS
     }
-
-
-Row = dict[str, Any]
-_OF_ENTRY = ("repetition", "seconds", "status")
 
 
 def labels_of(plan: "Plan") -> Row:

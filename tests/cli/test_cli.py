@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -370,8 +371,8 @@ def test_a_full_temporary_folder_is_one_line(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_text", full)
-    answer = budgetreg(capsys, "run --dry-run")
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    answer = budgetreg(capsys, "run --dry-run -m k=2,4")
     assert (answer.code, answer.err) == (2, "budgetreg: cannot write temporary files: No space left on device\n")
 
 
