@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,23 @@ def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Error parsing override")] or lines
     return lines[0] if lines else type(error).__name__
+
+
+def combinations(
+    sweep: Mapping[Any, Any], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return all combinations of a sweep and of presets except those that a recipe leaves out."""
+    axes = []
+    for override in OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()]):
+        values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
+        axes.append([(override.key_or_group, value) for value in values])
+    if protocols:
+        axes.append([("protocol", protocol) for protocol in protocols])
+    keys = {axis[0][0] for axis in axes}
+    for condition in omit:
+        if not isinstance(condition, dict) or not condition.keys() <= keys:
+            raise ConfigError(f"omit: each must have keys of the sweep ({', '.join(sorted(keys))})")
+    return [choice for choice in map(dict, product(*axes)) if not left_out(choice, omit)]
 
 
 def left_out(choice: Mapping[str, Any], omit: Any) -> bool:

@@ -9,6 +9,7 @@ from budgetreg.config.options import TOP
 from budgetreg.errors import ConfigError
 
 Tree = dict[str, Any]
+
 # Columns of curves.csv, and keys and groups that change no result.
 _COLUMNS = {"algo.name", "dataset.name", "experiment", "k"}
 _SILENT_KEYS = {"dataset.root", "dataset.unit", "hydra", *(key for key, option in TOP.items() if option.inert)}

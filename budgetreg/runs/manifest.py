@@ -55,6 +55,7 @@ _RUN, _MERGED, _EITHER = "identity", "cells", "config"
 """Keys that only the manifest of a run has, only that of merged results, and both."""
 _REMEDY = "remove the folder to compute its results again"
 _TRIES, _PAUSE = 3, 0.1  # seconds: a writer that has replaced one file needs less time to replace the others
+
 DISTRIBUTIONS = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "scikit-learn", "hydra": "hydra-core"}
 # Only these can change a result: a folder of results inside the checkout does not make the source dirty.
 SOURCES = ("budgetreg", "conf", "experiments", "pyproject.toml")

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 _FOR_PROBABILITIES = {"share", "explained"}
 _BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
-Arrays = Mapping[str, np.ndarray]
 _MOST_RUNS = 9
+
+Arrays = Mapping[str, np.ndarray]
 
 
 def model_npz(

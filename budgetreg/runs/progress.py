@@ -23,9 +23,10 @@ PATIENCE_OF_LINES = 10.0
 """Seconds of work before the first line: lines stay, and short runs need none."""
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 _PERIOD = 0.2  # seconds between two reads of the slots
+_SHORT = 5.0  # seconds that need no estimate
+
 Later = Callable[[float], float]
 """Given the seconds of a repetition, returns those of the runs that follow."""
-_SHORT = 5.0  # seconds that need no estimate
 
 
 def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float], None]:

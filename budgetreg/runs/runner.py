@@ -25,6 +25,7 @@ from budgetreg.runs.store import Store
 
 _USELESS = 1e3
 """From this multiple of the error without attributes on, a learner has not diverged but has the wrong units."""
+
 _HEADS = {
     "widened": "grids grew because the best value was the largest or smallest tried",
     "edges": "some best values are the largest or smallest tried",

@@ -29,10 +29,12 @@ CELL_COLUMNS = ("dataset", "algo", "k")
 _TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
 _COUNT_COLUMNS = ("k", "repetition", "examples")
 _NO_RUNS = pd.DataFrame(columns=["repetition"])
+
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 LABEL_MEASURES = ("test_error_rate", AUC)
 """Measures of targets with two values; curves of some data lack the second."""
 SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
+
 _ATTRIBUTES = ("attributes_total", "cells_tuning", "rows_full")
 _MONEY = ("cost_total", "cost_cells_tuning", "cost_rows_full")
 """Columns of ``runs.csv``: paid for learning, for other cells of tuning, and for rows seen in full."""
