@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.files import at_home, digest
 from budgetreg.notices import say
-from budgetreg.runs.schema import CURVE_FILES, MANIFEST
+from budgetreg.runs.tables import CURVE_FILES, MANIFEST
 
 if TYPE_CHECKING:
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
     from budgetreg.runs.progress import Later
-    from budgetreg.runs.reading import Results
     from budgetreg.runs.runner import RunOutcome
+    from budgetreg.runs.series import Results
     from budgetreg.study import Study
 
 _FIXED = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction")
@@ -118,7 +118,7 @@ def load(folder: str | Path) -> "Results":
     DataError
         If there are no results, or a file is damaged.
     """
-    from budgetreg.runs.reading import read
+    from budgetreg.runs.series import read
 
     return read(at_home(folder))
 
@@ -146,7 +146,7 @@ def draw_study(study: "Study", folder: str | Path | None = None) -> list[Path]:
 
 
 def _valid(choices: Mapping[str, Any]) -> "Config":
-    from budgetreg.config.composition import composed
+    from budgetreg.config.composition import Composer
     from budgetreg.protocol.configuration import validate
 
     if not hasattr(choices, "items"):
@@ -162,7 +162,7 @@ def _valid(choices: Mapping[str, Any]) -> "Config":
                 f"{' x '.join(map(str, shape))}: save a table, as by table.to_csv(PATH, index=False), and give its "
                 "path as dataset.path"
             )
-    return validate(composed(choices), choices)
+    return validate(Composer()(choices), choices)
 
 
 def _planned(config: "Config") -> "Plan":
@@ -179,7 +179,7 @@ def _finished(plan: "Plan", draw: bool) -> "Results":
     UnfinishedError
         If repetitions have failed.
     """
-    from budgetreg.runs.choices import remarks
+    from budgetreg.runs.runner import remarks
 
     outcome = carry_out(plan, draw=draw)
     for remark in remarks([outcome.choices]):

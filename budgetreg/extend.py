@@ -45,8 +45,7 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import DatasetKind, Distribution, ExampleSource
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import sums
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Table, sums
 from budgetreg.streams import BLOCK, blocks, generator, subset, uniform
 from budgetreg.tasks import Outputs, Regression, SubspaceLearning, WithIntercept
 from budgetreg.testing import certificates

@@ -17,17 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from budgetreg.data.dataset import Dataset, row_blocks
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.metering.centring import JointMoments, Origin
-
-if TYPE_CHECKING:
-    from budgetreg.data.dataset import Dataset
-    from budgetreg.metering.table import Table
+from budgetreg.metering.table import JointMoments, Origin, Table
 
 Columns = Mapping[str, float | None]
 

@@ -71,7 +71,7 @@ PARTS: Mapping[str, tuple[Any, str, Any]] = {
 def errors(data: Mapping[str, Any], repetitions: int) -> float:
     """Return the geometric mean over checkpoints of the mean error."""
     with tempfile.TemporaryDirectory() as out:
-        choices = {"algo": "aemr", "algo.partner": "none", "tuning": "honest", "k": 4, **data}
+        choices = {"algo": "aemr", "algo.partner": "none", "tuning": "paid", "k": 4, **data}
         results = budgetreg.run(
             {**choices, "repetitions": repetitions, "checkpoints": [0.1, 0.4, 1], "backend": "sequential", "out": out}
         )

@@ -1,5 +1,6 @@
 """Configurations and plans from words such as ``k=4``, without running Hydra for each."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -7,7 +8,10 @@ from omegaconf import OmegaConf
 
 from budgetreg.config.composition import Composer
 from budgetreg.protocol.configuration import Config, validate
+from budgetreg.protocol.outcome import Result
 from budgetreg.protocol.plan import Plan, make_plan
+from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.runs.models import packed
 
 composer = cache(Composer)
 """Returns what composes any cells of the default configuration, for which Hydra runs once."""
@@ -21,6 +25,12 @@ def configured(*words: str) -> Config:
 
 def planned(*words: str) -> Plan:
     return make_plan(configured(*words))
+
+
+def journaled(plan: Plan, repetitions: Sequence[int] = (0,)) -> list[Result]:
+    """Return the results of repetitions as a journal has them, which can be compared bit by bit."""
+    results = run_repetitions(plan, list(repetitions), lambda done: None)
+    return [{**result, "model": packed(result["model"])} for result in results]
 
 
 def _parsed(word: str) -> tuple[str, Any]:

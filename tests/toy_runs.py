@@ -12,7 +12,6 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from budgetreg.errors import DataError, Interrupted
-from budgetreg.protocol.outcome import packed
 from budgetreg.runs import progress
 from budgetreg.runs.runner import execute
 
@@ -158,12 +157,18 @@ def toy_result(repetition, edge=""):
         "repetition": repetition,
         "curve": points,
         "run": run,
-        "model": packed({"w": np.zeros(8), "b": np.zeros(()), "c": np.zeros(8)}),
+        "model": {"w": np.zeros(8), "b": np.zeros(()), "c": np.zeros(8)},
     }
 
 
 def toy_entry(repetition):
     return {"repetition": repetition, "status": "finished", "seconds": 0.5, "result": toy_result(repetition)}
+
+
+def toy_line(repetition):
+    """The entry as it is in the journal: its model has its own file."""
+    result = {key: value for key, value in toy_result(repetition).items() if key != "model"}
+    return {**toy_entry(repetition), "result": result}
 
 
 def toy_repetition(plan, repetition, progress):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from budgetreg.files import signed
 from budgetreg.runs.manifest import write_manifest
-from budgetreg.runs.schema import CURVES, columns
+from budgetreg.runs.tables import CURVES, columns
 
 EXAMPLES = (10, 40, 160)
 

@@ -313,7 +313,7 @@ class PairCentring:
 
     def add(self, attributes: np.ndarray, x: np.ndarray, y: np.ndarray, available: np.ndarray) -> None:
         """Add pairs (F, T, n, 2), their values, targets (F, T), and which of the values are available."""
-        from budgetreg.metering.centring import sums
+        from budgetreg.metering.table import sums
 
         F, d = self._x.shape
         both = available.all(axis=-1).reshape(F, 1, -1).astype(float)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from budgetreg.errors import ContractError, DataError
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import Origin
 from budgetreg.tasks import Outputs, WithIntercept
 
 if TYPE_CHECKING:

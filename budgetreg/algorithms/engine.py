@@ -546,7 +546,7 @@ class ControlVariate:
         y : ndarray of float, shape (F, T)
             Targets.
         """
-        from budgetreg.metering.centring import sums  # here, as control variates are asked for rarely
+        from budgetreg.metering.table import sums
 
         self._state.expect(self._coefficients())
         targets = np.broadcast_to(y[:, :, None], values.shape)

@@ -190,7 +190,7 @@ class MomentEstimates:
 
     def note(self, attributes: np.ndarray, values: np.ndarray) -> None:
         """Add a block's attributes and values, (F, T, k_x) each; missing values are left out."""
-        from budgetreg.metering.centring import sums
+        from budgetreg.metering.table import sums
 
         self._times += sums(attributes, self._accessor.available(attributes), self._accessor.d)
         self._squares += sums(attributes, np.square(values), self._accessor.d)

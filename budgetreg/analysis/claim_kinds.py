@@ -24,8 +24,7 @@ from budgetreg.config.options import (
     one_of,
 )
 from budgetreg.errors import ConfigError
-from budgetreg.runs.axis_variables import of
-from budgetreg.runs.series import Series
+from budgetreg.runs.series import Series, of
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 Published = Mapping[tuple[str, str], tuple[np.ndarray, np.ndarray]]

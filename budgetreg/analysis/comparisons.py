@@ -10,10 +10,9 @@ from budgetreg.analysis.bootstrap import FEWEST, Estimate, weights
 from budgetreg.analysis.paired import difference, mean_error
 from budgetreg.config.nested import flatten
 from budgetreg.errors import DataError
-from budgetreg.runs.axis_variables import along, attainable
-from budgetreg.runs.reproducibility import PROMISED
-from budgetreg.runs.schema import COST
-from budgetreg.runs.series import LABEL_MEASURES, Series, by_checkpoint
+from budgetreg.runs.manifest import PROMISED
+from budgetreg.runs.series import LABEL_MEASURES, Series, along, attainable, by_checkpoint
+from budgetreg.runs.tables import COST
 
 Condition = str | Mapping[str, object]
 """A learner's name, or values by key: ``algo``, ``k``, ``protocol`` and the keys of the configuration."""
@@ -106,7 +105,7 @@ class ResampledCurves:
     measure : str
         The compared column of the curves.
     x : str
-        The variable of `budgetreg.runs.axis_variables` that the curves run along.
+        The variable of `budgetreg.runs.series` that the curves run along.
 
     Attributes
     ----------

@@ -7,9 +7,8 @@ import numpy as np
 
 from budgetreg.analysis.bootstrap import Estimate, percentile
 from budgetreg.analysis.comparisons import Incomparable, Means, ResampledCurves
-from budgetreg.runs.schema import COST
 from budgetreg.runs.series import Series, common_unit
-from budgetreg.runs.tables import as_csv
+from budgetreg.runs.tables import COST, as_csv
 
 SAVING_COLUMNS = (
     *("panel", "measure", "error", "learner"),
@@ -102,7 +101,7 @@ def savings(
     reference : str, optional
         Label of the learner to compare with if none sees full rows.
     x : str
-        What is saved, a variable of `budgetreg.runs.axis_variables`: ``attributes``, or ``cost`` if all have prices.
+        What is saved, a variable of `budgetreg.runs.series`: ``attributes``, or ``cost`` if all have prices.
 
     Returns
     -------

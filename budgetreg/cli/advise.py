@@ -11,9 +11,9 @@ from budgetreg.algorithms.registry import GROUPS, WITH_GAPS, advised, expanded, 
 from budgetreg.analysis.comparisons import ranked
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import is_whole, whole_number
-from budgetreg.cli.choices import read_words
 from budgetreg.cli.common import console, refuse_root, shown
 from budgetreg.cli.plan_table import sweep_table
+from budgetreg.cli.run import read_words
 from budgetreg.config.composition import Composer
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, cut
@@ -23,9 +23,9 @@ from budgetreg.files import at_home, record_digest
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.runs.choices import remarks
+from budgetreg.runs.progress import SweepClock
+from budgetreg.runs.runner import remarks
 from budgetreg.runs.series import read_series
-from budgetreg.runs.sweeps import SweepClock
 
 ALL = "all"
 """In place of a budget k: learners that see full rows."""

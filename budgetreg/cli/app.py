@@ -14,7 +14,7 @@ from budgetreg.notices import each_once, plain_warnings, printable
 COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
     "advise": ("advise", "main", "find the learner and the k with the least error for a total of attributes (total=T)"),
-    "fit": ("fit", "main", "learn one model from all rows within the budget, and show what was paid"),
+    "fit": ("fit", "fit", "learn one model from all rows within the budget, and show what was paid"),
     "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
     "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
     "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
@@ -23,7 +23,7 @@ COMMANDS = {
     "list": ("offers", "main", "list learners, data sets and recipes"),
     "fetch": ("fetch", "main", "obtain a data set that is not bundled"),
     "check": ("check", "main", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
-    "predict": ("predict", "main", "apply what a run has learned to another table"),
+    "predict": ("fit", "predict_rows", "apply what a run has learned to another table"),
     "study": ("study", "main", "recommend what to buy next, record results, show the bill (create, ask, tell, ...)"),
     "verify": ("verify", "main", "compute finished repetitions again and compare the bytes"),
     "reprice": ("curves", "reprice", "draw finished runs with another price list, without computing (DIR costs=FILE)"),

@@ -37,9 +37,7 @@ options:
   -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces stand
                   for all learners on a budget, all on full rows, and all of subspaces
   --dry-run       print the plan and the attributes that it costs, run nothing
-  --cfg PART      print the configuration, run nothing: PART is job, or hydra for the settings of Hydra, or all
-  --package KEY   with --cfg: print only what is below a key, such as algo
-  --resolve       with --cfg: replace interpolations by their values
+  --cfg job       print the configuration, run nothing
   --help          show this
   --version       show the version
 
@@ -163,14 +161,41 @@ def harmless(words: Iterable[str], keys: Iterable[str], refusal: str) -> dict[st
     ConfigError
         If a key is none of these, or has no value.
     """
-    values: dict[str, int | str] = {}
+
+    def refused(word: str, hint: str) -> str:
+        key, equals, _ = word.partition("=")
+        if key in keys and equals:
+            return f"{word}: a value is needed: {key}=VALUE"
+        return f"{word}: {refusal}{hint}; keys that change no result: {', '.join(keys)}"
+
+    whole = ("n_jobs", "backend.batch_size")
+    texts = key_values(words, keys, refused)
+    return {key: whole_number(key, text, 1) if key in whole else text for key, text in texts.items()}
+
+
+def key_values(words: Iterable[str], keys: Iterable[str], refused: Callable[[str, str], str]) -> dict[str, str]:
+    """Return the values of words such as ``out=FILE``, as text; the last value of a key counts.
+
+    Parameters
+    ----------
+    words : iterable of str
+        What the user wrote.
+    keys : iterable of str
+        The keys that are accepted.
+    refused : callable
+        Given a word with another key, or without a value, and a hint at the nearest key, returns the message.
+
+    Raises
+    ------
+    ConfigError
+        If a key is none of these, or has no value.
+    """
+    values = {}
     for word in words:
-        key, equals, text = word.partition("=")
-        if key not in keys or not equals:
-            raise ConfigError(f"{word}: {refusal}{nearest(key, keys)}; keys that change no result: {', '.join(keys)}")
-        if not text:
-            raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
-        values[key] = whole_number(key, text, 1) if key in ("n_jobs", "backend.batch_size") else text
+        key, _, text = word.partition("=")
+        if key not in keys or not text:
+            raise ConfigError(refused(word, "" if key in keys else nearest(key, keys)))
+        values[key] = text
     return values
 
 
@@ -225,10 +250,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _RUN,
         _words(),
         _flag("--dry-run"),
-        _option("--package", "-p"),
-        _flag("--resolve"),
         _flag("--multirun", "-m"),
-        _option("--cfg", "-c", choices=["job", "hydra", "all"]),
+        _option("--cfg", "-c", choices=["job"]),
         _flag("--shell-completion", "-sc"),
     ),
     "advise": (

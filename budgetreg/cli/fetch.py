@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
-from budgetreg.cli.arguments import FETCHED
+from budgetreg.cli.arguments import FETCHED, key_values
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
 from budgetreg.files import replaceable
@@ -42,13 +42,10 @@ def main(arguments: Namespace) -> int:
     if arguments.name not in FETCHED:
         hint = nearest(arguments.name, FETCHED)
         raise ConfigError(f"nothing to fetch for {arguments.name!r}{hint}; possible: {', '.join(FETCHED)}")
-    root = "data"
-    for word in arguments.words:
-        key, equals, root = word.partition("=")
-        if key != _ROOT_KEY or not root:
-            hint = nearest(key, [_ROOT_KEY]) if equals else ""
-            raise ConfigError(f"unknown option {word!r}{hint}; possible: {_ROOT_KEY}=DIR")
-    print(fetch(arguments.name, root))
+    given = key_values(
+        arguments.words, [_ROOT_KEY], lambda word, hint: f"unknown option {word!r}{hint}; possible: {_ROOT_KEY}=DIR"
+    )
+    print(fetch(arguments.name, given.get(_ROOT_KEY, "data")))
     return 0
 
 

@@ -1,6 +1,7 @@
-"""``budgetreg fit``: learn once from all rows, within the budget, and show what was paid."""
+"""``budgetreg fit`` and ``predict``: learn once from all rows within the budget, and apply what was learned."""
 
 import shlex
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,24 +9,26 @@ from pathlib import Path
 import numpy as np
 
 from budgetreg.api import carry_out, fit_plan
-from budgetreg.cli.choices import read_words
+from budgetreg.cli.arguments import key_values, whole_number
 from budgetreg.cli.common import console, refuse_root, shown
 from budgetreg.cli.plan_table import plan_table
+from budgetreg.cli.run import read_words
 from budgetreg.figures.captions import amount
 from budgetreg.figures.tables import right, table
+from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.bill import Payments, attributes_paid, money_paid
-from budgetreg.runs.choices import remarks
-from budgetreg.runs.reading import read
+from budgetreg.runs.models import predict
 from budgetreg.runs.repricing import read_reveals
-from budgetreg.runs.schema import MODEL, REVEALS
+from budgetreg.runs.runner import remarks
+from budgetreg.runs.series import Payments, attributes_paid, money_paid, read
+from budgetreg.runs.tables import MODEL, REVEALS, refuse_other
 
 _REFUSED = ("hydra", "experiment")
 _MOST_ROWS = 20
 
 
-def main(arguments: Namespace) -> int:
+def fit(arguments: Namespace) -> int:
     """Learn, unless that is done, and print what was paid.
 
     Parameters
@@ -113,3 +116,40 @@ def _rows(plan: Plan, attributes: Payments, paid: Payments | None) -> Iterator[S
         yield row("tuning: cells that learning did not reveal", "tuning")
         yield row("tuning: rows seen in full because they were held out", "rows")
         yield row("in all, at least", "total")
+
+
+def predict_rows(arguments: Namespace) -> int:
+    """Print the predictions as a CSV file, or write them.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
+
+    Raises
+    ------
+    ConfigError
+        If an option is invalid, or the run cannot predict.
+    DataError
+        If there is no model, or the table does not fit it.
+    """
+    given = key_values(
+        arguments.words,
+        ("repetition", "out"),
+        lambda word, _: f"{word.partition('=')[0]}: predict takes repetition=all, repetition=N and out=FILE",
+    )
+    number = given.get("repetition", "all")
+    repetition = None if number == "all" else whole_number("repetition", number, 0)
+    folder, path = at_home(arguments.folder), at_home(arguments.table)
+    predictions = predict(folder, path, repetition)
+    for line in predictions.notes:
+        say(line)
+    content = predictions.as_csv().encode()
+    if "out" in given:
+        out = at_home(given["out"])
+        refuse_other(out, content, [folder, path])
+        write_atomically(out, content)
+        print(in_one_line(str(out)))
+    else:
+        sys.stdout.write(content.decode())
+    return 0

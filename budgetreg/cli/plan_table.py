@@ -66,7 +66,9 @@ def _rows(plan: Plan) -> dict[str, str]:
         "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{widening}"
         if plan.tuned
         else f"{tuning.name}: nothing to choose",
-        f"checkpoints ({'spent' if config.chooses_k else 'examples'})": ("about " if plan.ends_with_money else "")
+        f"checkpoints ({'spent' if config.chooses_k else 'examples'})": (
+            "about " if plan.config.ends_with_money else ""
+        )
         + ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": str(config.folder()),
@@ -107,10 +109,12 @@ def _most_money(plan: Plan) -> float:
     prices = plan.prices
     if prices is None:
         return 0.0
-    steps = plan.most_examples - plan.lead
+    steps = plan.most_examples - plan.pilot_before_learning
     full_rows = plan.config.algo.observation is Observation.ALL
-    most = plan.lead * prices.row + steps * (prices.row if full_rows else plan.per_example * _costs(plan)[0])
-    return min(most, float(plan.config.total)) if plan.config.total and plan.ends_with_money else most
+    most = plan.pilot_before_learning * prices.row + steps * (
+        prices.row if full_rows else plan.per_example * _costs(plan)[0]
+    )
+    return min(most, float(plan.config.total)) if plan.config.total and plan.config.ends_with_money else most
 
 
 def _held_out(plan: Plan) -> str:

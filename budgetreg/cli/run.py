@@ -1,22 +1,20 @@
 """``budgetreg run``: Hydra composes one configuration or a sweep; each becomes a plan, then a run.
 
-Hydra runs the cells of a sweep in this process, in workers or on other machines, and drops what they return. Each cell
-therefore writes its outcome into a scratch folder, from which the command prints all messages at the end.
+Hydra runs the cells of a sweep in this process, in workers or on other machines. Each cell returns its outcome, from
+which the command prints all messages at the end.
 """
 
-import json
 import multiprocessing
 import os
 import shlex
 import sys
 import traceback
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -28,28 +26,56 @@ from budgetreg.algorithms.registry import GROUPS, expanded, parameters
 from budgetreg.cli.common import console, refuse_root, shown, with_home
 from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
-from budgetreg.config.composition import as_config_error, check_words
+from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
 from budgetreg.config.extensions import blamed
-from budgetreg.config.options import options_of
-from budgetreg.config.sections import tuning_options
-from budgetreg.config.sweeps import left_out
-from budgetreg.config.words import as_typed
-from budgetreg.data.cache import remove_abandoned
+from budgetreg.config.options import options_of, tuning_options
+from budgetreg.data import cache
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.files import os_errors_explained
 from budgetreg.notices import held, plain_warnings, say
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.runs.choices import Choices, remarks
-from budgetreg.runs.scratch import scratch_folder
+from budgetreg.runs.runner import Choices, remarks
+from budgetreg.runs.scratch import remove_abandoned, scratch_folder
 from budgetreg.runs.workers import deaths_explained, watched_by_launched
-
-_Act = Callable[[Plan], dict[str, Any]]
-"""Executes or prints a plan, and returns the exit code and, for a run, its folder and the choices of its tuning."""
 
 _ADDED = "++"  # before an override that may add a key
 _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
-_SCRATCH = "BUDGETREG_SCRATCH"  # worker processes inherit it, and conf/config.yaml uses it
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How one configuration ended.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the sweep.
+    code : int
+        The exit code.
+    message : str
+        Why it failed; empty if it did not.
+    left_out : bool
+        Whether a recipe leaves it out.
+    notes : tuple of str
+        Notes of a worker, which the command prints.
+    folder : Path or None
+        Where the results of a run are.
+    choices : Choices or None
+        What its tuning chose.
+    """
+
+    number: int
+    code: int = 0
+    message: str = ""
+    left_out: bool = False
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None
+    choices: Choices | None = None
+
+
+_Act = Callable[[Plan], dict[str, Any]]
+"""Executes or prints a plan, and returns attributes of its `Cell`."""
 
 
 def main(options: Namespace) -> int:
@@ -71,44 +97,91 @@ def main(options: Namespace) -> int:
     ConfigError
         If the configuration cannot be composed.
     """
-    if (options.resolve or options.package) and not options.cfg:
-        _refuse("--resolve and --package need --cfg")
-    texts = names_and_paths()
-    options.words = [_expanded(as_typed(with_home(word), texts)) for word in options.words]
+    options.words = [_expanded(word) for word in typed(options.words)]
+    cache.remove_abandoned()
     remove_abandoned()
-    with ExitStack() as stack:
-        with os_errors_explained("write temporary files"):
-            scratch = stack.enter_context(scratch_folder())
-        os.environ[_SCRATCH] = str(scratch)
-        if _MEMORY not in os.environ:
-            # If a launcher is killed, joblib may leave a folder, which the next run removes from there.
-            os.environ[_MEMORY] = str(scratch)
-            stack.callback(os.environ.pop, _MEMORY, None)
-        try:
-            _hydra(options, partial(_cell, act=_print_plan if options.dry_run else _execute))
-        except KeyboardInterrupt:
-            _report(scratch)
-            raise
-        if not (options.cfg or options.shell_completion or any(scratch.glob("*.json"))):
-            swept = [word for word in options.words if "(" in word] or ["the sweep"]
-            _refuse(f"nothing to run: {' '.join(swept)} has no value")
-        return _report(scratch)
+    cells: dict[int, Cell] = {}
+    act = _print_plan if options.dry_run else _execute
+
+    def task(cfg: DictConfig) -> Cell:
+        cell = _cell(cfg, act)
+        cells[cell.number] = cell  # of this process: they are known even if the sweep is interrupted
+        return cell
+
+    try:
+        cells |= {cell.number: cell for cell in _by_hydra(options, task)}
+    except KeyboardInterrupt:
+        _report(cells)
+        raise
+    if not (options.cfg or options.shell_completion or cells):
+        swept = [word for word in options.words if "(" in word] or ["the sweep"]
+        raise ConfigError(f"nothing to run: {' '.join(swept)} has no value (see budgetreg run --help)")
+    return _report(cells)
 
 
-def _hydra(options: Namespace, task: application.Task) -> None:
+def typed(words: Iterable[str]) -> list[str]:
+    """Return words with the home folder in place of ``~``, and with names and paths as they were typed."""
+    texts = names_and_paths()
+    return [as_typed(with_home(word), texts) for word in words]
+
+
+def read_words(
+    words: Sequence[str], command: str, options: Collection[str], refused: Collection[str], about: str
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the options of a command that takes one value per key of ``run``, as text, and its other choices.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What the user wrote.
+    command : str
+        The command, for messages.
+    options : collection of str
+        Keys whose text the command reads itself.
+    refused : collection of str
+        Groups and keys that it does not take.
+    about : str
+        What it does, for messages.
+
+    Raises
+    ------
+    ConfigError
+        If a word cannot be read, has several values, or is not for this command.
+    """
+    texts: dict[str, str] = {}
+    choices: dict[str, Any] = {}
+    for word in typed(words):
+        key, equals, text = word.partition("=")
+        if not equals or not text or key.startswith(("~", "+")):
+            raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg {command} --help)")
+        if key.partition("/")[0].partition(".")[0] in refused:
+            raise ConfigError(f"{word}: not for {command}, which {about}; see budgetreg run")
+        if key in options:
+            texts[key] = text
+            continue
+        with composition_explained([word]):
+            (override,) = OverridesParser.create().parse_overrides([word])
+        if override.is_sweep_override():
+            raise ConfigError(f"{word}: one value, as {command} {about}")
+        choices[key] = override.value()
+    return texts, choices
+
+
+def _by_hydra(options: Namespace, task: application.Task) -> list[Cell]:
     """Have Hydra call the task for each configuration, or print what was asked for instead."""
     check_words(options.words)
-    if any("hydra/launcher" in word for word in options.words):
-        watched_by_launched()
     words = _whatever_is_swept(options.words)
     try:
         with deaths_explained():
             if options.shell_completion:
                 application.complete(options.words)
             elif options.cfg:
-                application.show(words, options.cfg, options.package, options.resolve)
+                application.show(words)
+            elif options.multirun or application.asks_for_sweep(words):
+                return _sweep(words, task)
             else:
-                application.launch(words, task, sweep=options.multirun)
+                return [application.run_one(words, task)]
+            return []
     except UserError:
         raise
     except Exception as error:
@@ -116,6 +189,20 @@ def _hydra(options: Namespace, task: application.Task) -> None:
         if any(frame.f_code is _cell.__code__ for frame, _ in traceback.walk_tb(error.__traceback__)):
             raise  # from inside our task, so it is a bug of ours rather than a mistake in the words
         raise as_config_error(error, options.words) from error
+
+
+def _sweep(words: list[str], task: application.Task) -> list[Cell]:
+    """Run the cells of a sweep, with a folder for what Hydra, its launchers and joblib write."""
+    if any("hydra/launcher" in word for word in words):
+        watched_by_launched()
+    with ExitStack() as stack:
+        with os_errors_explained("write temporary files"):
+            scratch = stack.enter_context(scratch_folder())
+        if _MEMORY not in os.environ:
+            # If a launcher is killed, joblib may leave a folder, which the next run removes from there.
+            os.environ[_MEMORY] = str(scratch)
+            stack.callback(os.environ.pop, _MEMORY, None)
+        return list(application.run_sweep(words, task, scratch))
 
 
 def _expanded(word: str) -> str:
@@ -142,40 +229,27 @@ def _whatever_is_swept(words: list[str]) -> list[str]:
     ]
 
 
-def _refuse(message: str) -> NoReturn:
-    raise ConfigError(f"{message} (see budgetreg run --help)")
-
-
-def _cell(cfg: DictConfig, act: _Act) -> None:
-    """Execute or print the plan of one configuration, and write its outcome into the scratch folder.
-
-    Hydra calls it, perhaps in another process.
-    """
+def _cell(cfg: DictConfig, act: _Act) -> Cell:
+    """Execute or print the plan of one configuration. Hydra calls it, perhaps in another process."""
     in_worker = multiprocessing.parent_process() is not None  # of a launcher
     with ExitStack() as stack:  # in the command itself, the streams are patient already and messages are said once
         stack.enter_context(patient_streams())
         stack.enter_context(plain_warnings())
         notes: list[str] = stack.enter_context(held()) if in_worker else []
-        number, outcome = _outcome(cfg, act)
-        outcome["notes"] = notes
-        if in_worker and not outcome["code"] and lost():
-            outcome.update(code=2, message=f"budgetreg: {lost()}")
-    try:
-        with os_errors_explained("write temporary files"):
-            Path(os.environ[_SCRATCH], f"{number:06}.json").write_text(json.dumps(outcome), encoding="utf-8")
-    except UserError as error:  # which cannot be reported through the scratch folder
-        print(f"budgetreg: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from error  # Hydra adds a line of its own to any other exception
+        cell = replace(_ended(cfg, act), notes=tuple(notes))
+        if in_worker and not cell.code and lost():
+            return replace(cell, code=2, message=f"budgetreg: {lost()}")
+        return cell
 
 
-def _outcome(cfg: DictConfig, act: _Act) -> tuple[int, dict[str, Any]]:
-    """Execute or print the plan of one configuration; return its number in the sweep, and its outcome."""
+def _ended(cfg: DictConfig, act: _Act) -> Cell:
+    """Execute or print the plan of one configuration, and return how it ended."""
     hydra = HydraConfig.get()
     swept = hydra.mode == RunMode.MULTIRUN
+    number = hydra.job.num if swept else 0
     # Not resolved, as the error of `k=${missing}` must be that of its value, below.
     job: Any = OmegaConf.to_container(hydra.job, resolve=False)
     overrides: str = job["override_dirname"].replace(_ADDED, "")
-    outcome: dict[str, Any] = {"code": 0, "message": "", "left_out": False}
     try:
         with blamed():
             parser = OverridesParser.create()
@@ -190,15 +264,14 @@ def _outcome(cfg: DictConfig, act: _Act) -> tuple[int, dict[str, Any]]:
             if swept and config.out is not None:
                 config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
             config = replace(config, out=str(config.folder()))
-            outcome["left_out"] = swept and left_out(choice, OmegaConf.to_container(cfg.omit))
-            if not outcome["left_out"]:
-                outcome |= act(make_plan(config))
+            if swept and left_out(choice, OmegaConf.to_container(cfg.omit)):
+                return Cell(number, left_out=True)
+            return Cell(number, **act(make_plan(config)))
     except (UserError, ContractError) as error:
-        cell = f" (in the cell {overrides})" if swept else ""
-        outcome.update(code=error.exit_code, message=f"budgetreg: {' '.join(str(error).split())}{cell}")
+        where = f" (in the cell {overrides})" if swept else ""
+        return Cell(number, error.exit_code, f"budgetreg: {' '.join(str(error).split())}{where}")
     except Exception:
-        outcome.update(code=1, message=traceback.format_exc())
-    return hydra.job.num if swept else 0, outcome
+        return Cell(number, 1, traceback.format_exc())
 
 
 def _without_effect(config: Config) -> set[str]:
@@ -221,31 +294,29 @@ def _execute(plan: Plan) -> dict[str, Any]:
     if outcome.finished:
         console().print(run_table(outcome.folder))
         print(f"results: {shown(outcome.folder)}")
-    return {"code": 1 if outcome.failed else 0, "choices": asdict(outcome.choices), "folder": str(outcome.folder)}
+    return {"code": 1 if outcome.failed else 0, "choices": outcome.choices, "folder": outcome.folder}
 
 
 def _print_plan(plan: Plan) -> dict[str, Any]:
     from budgetreg.cli.plan_table import plan_table
 
     console().print(plan_table(plan))
-    return {"code": 0}
+    return {}
 
 
-def _report(scratch: Path) -> int:
+def _report(cells_by_number: dict[int, Cell]) -> int:
     """Print the messages of the cells and how to merge the curves of a sweep; return the highest exit code."""
-    outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(scratch.glob("*.json"))]
-    made = [outcome for outcome in outcomes if "folder" in outcome]
-    notes = [note for outcome in outcomes for note in outcome["notes"]]
-    for line in notes + remarks(Choices(**outcome["choices"]) for outcome in made):
+    cells = [cell for _, cell in sorted(cells_by_number.items())]
+    notes = [note for cell in cells for note in cell.notes]
+    for line in notes + remarks(cell.choices for cell in cells if cell.choices is not None):
         say(line)
-    for outcome in outcomes:
-        if outcome["message"]:
-            print(outcome["message"], file=sys.stderr)
-    left = sum(outcome["left_out"] for outcome in outcomes)
+    for cell in cells:
+        if cell.message:
+            print(cell.message, file=sys.stderr)
+    left = sum(cell.left_out for cell in cells)
     if left:
         print(f"budgetreg: left out by the recipe: {left} combinations (omit=[] runs them)", file=sys.stderr)
-    folders = [outcome["folder"] for outcome in made]
+    folders = [cell.folder for cell in cells if cell.folder is not None]
     if len(folders) > 1:
-        together = os.path.commonpath(folders)
-        print(f"merge the curves: budgetreg plot {shlex.quote(shown(Path(together)))}")
-    return max((outcome["code"] for outcome in outcomes), default=0)
+        print(f"merge the curves: budgetreg plot {shlex.quote(shown(Path(os.path.commonpath(folders))))}")
+    return max((cell.code for cell in cells), default=0)

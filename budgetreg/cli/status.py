@@ -10,7 +10,7 @@ from budgetreg.cli.common import console
 from budgetreg.errors import DataError
 from budgetreg.figures.tables import right, table
 from budgetreg.files import Damaged, files_below
-from budgetreg.runs.folders import RunStatus, read_status
+from budgetreg.runs.journal import RunStatus, read_status
 from budgetreg.runs.manifest import read_merged_manifest, run_manifest
 
 _Reason = tuple[str, str, str, str]

@@ -5,11 +5,11 @@ completions, which are plugins.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import run_job
 from hydra.experimental.callback import Callback
@@ -17,24 +17,44 @@ from hydra.plugins.completion_plugin import CompletionPlugin
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from budgetreg.config.composition import composing
+from budgetreg.config.composition import composing, for_hydra
 from budgetreg.errors import ConfigError
 
 _CONFIG = "config"  # the file of the conf folder with which every composition begins
-Task = Callable[[DictConfig], None]
+Task = Callable[[DictConfig], Any]
 
 
-def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
-    """Call a task for the configuration that some overrides make, or for each of a sweep.
+def run_one(words: Sequence[str], task: Task) -> Any:
+    """Call a task for the configuration that some overrides make, and return what it returns.
 
     Parameters
     ----------
     words : sequence of str
-        Overrides in Hydra's grammar. A recipe among them may ask for a sweep, too.
+        Overrides in Hydra's grammar.
     task : callable
-        Called with the configuration, perhaps in another process, while `HydraConfig` holds Hydra's own part of it.
-    sweep : bool
-        Whether words such as ``k=2,4`` stand for several configurations.
+        Called with the configuration, while `HydraConfig` holds Hydra's own part of it.
+
+    Raises
+    ------
+    Exception
+        Whatever Hydra raises.
+    """
+    with composing() as loader:
+        config, context = _loaded(loader, words, RunMode.RUN)
+        job = run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
+    return job.return_value  # or raises what the task raised
+
+
+def run_sweep(words: Sequence[str], task: Task, folder: Path) -> Iterator[Any]:
+    """Call a task for each configuration of a sweep, perhaps in other processes, and yield what it returns.
+
+    Parameters
+    ----------
+    words, task
+        As for `run_one`; words such as ``k=2,4`` stand for several configurations, and a recipe among them may ask for
+        a sweep, too.
+    folder : Path
+        Where Hydra and its launchers leave files.
 
     Raises
     ------
@@ -42,17 +62,18 @@ def launch(words: Sequence[str], task: Task, *, sweep: bool) -> None:
         Whatever Hydra and its plugins raise.
     """
     with composing() as loader:
-        mode = RunMode.MULTIRUN if sweep or _asks_for_sweep(loader, words) else RunMode.RUN
-        config = loader.load_configuration(_CONFIG, [*words, f"hydra.mode={mode.name}"], mode)
-        context = HydraContext(loader, callbacks=cast(Any, Callback()))  # callbacks that do nothing
-        if mode == RunMode.MULTIRUN:
-            loader.load_sweep_config = _composed_once(loader.load_sweep_config)  # type: ignore[method-assign]
-            plugins = Plugins.instance()
-            sweeper = plugins.instantiate_sweeper(config=config, hydra_context=context, task_function=task)
-            sweeper.sweep(arguments=list(config.hydra.overrides.task))
-        else:
-            job = run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
-            _ = job.return_value  # raises what the task raised
+        config, context = _loaded(loader, [f"hydra.sweep.dir={for_hydra(str(folder))}", *words], RunMode.MULTIRUN)
+        loader.load_sweep_config = _composed_once(loader.load_sweep_config)  # type: ignore[method-assign]
+        plugins = Plugins.instance()
+        sweeper = plugins.instantiate_sweeper(config=config, hydra_context=context, task_function=task)
+        batches: Any = sweeper.sweep(arguments=list(config.hydra.overrides.task))
+    for batch in batches:
+        yield from (job.return_value for job in batch)
+
+
+def _loaded(loader: ConfigLoader, words: Sequence[str], mode: RunMode) -> tuple[DictConfig, HydraContext]:
+    config = loader.load_configuration(_CONFIG, [*words, f"hydra.mode={mode.name}"], mode)
+    return config, HydraContext(loader, callbacks=cast(Any, Callback()))  # callbacks that do nothing
 
 
 def _composed_once(compose: Callable[..., DictConfig]) -> Callable[..., DictConfig]:
@@ -69,44 +90,11 @@ def _composed_once(compose: Callable[..., DictConfig]) -> Callable[..., DictConf
     return composed
 
 
-def show(words: Sequence[str], section: str, package: str | None, resolve: bool) -> None:
-    """Print the configuration that some overrides make.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Overrides in Hydra's grammar.
-    section : {'job', 'hydra', 'all'}
-        Whether our keys are printed, those of Hydra, or both.
-    package : str or None
-        The key below which to print.
-    resolve : bool
-        Whether interpolations are replaced by what they stand for.
-
-    Raises
-    ------
-    ConfigError
-        If the package is not there.
-    """
+def show(words: Sequence[str]) -> None:
+    """Print the configuration that some overrides in Hydra's grammar make, without Hydra's own part."""
     with composing() as loader:
         config = loader.load_configuration(_CONFIG, list(words), RunMode.RUN)
-        HydraConfig.instance().set_config(config)
-    keys = [key for key in config if section == "all" or (key == "hydra") == (section == "hydra")]
-    part: Any = OmegaConf.masked_copy(config, list(map(str, keys)))
-    if section == "hydra":
-        kept = [str(key) for key in part.hydra if key not in ("help", "hydra_help")]
-        part = OmegaConf.create({"hydra": OmegaConf.masked_copy(part.hydra, kept)})
-    if package not in (None, "_global_"):
-        part = OmegaConf.select(part, package)
-        if part is None:
-            raise ConfigError(f"--package {package}: the configuration has no such key")
-    if not OmegaConf.is_config(part):
-        print(part)
-        return
-    if resolve:
-        OmegaConf.resolve(part)
-    header = f"# @package {package}\n" if package else ""
-    print(header + OmegaConf.to_yaml(part), end="")
+    print(OmegaConf.to_yaml(OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])), end="")
 
 
 def complete(words: Sequence[str]) -> None:
@@ -136,12 +124,13 @@ def complete(words: Sequence[str]) -> None:
         plugin.query(_CONFIG) if action == "query" else getattr(plugin, action)()
 
 
-def _asks_for_sweep(loader: ConfigLoader, words: Sequence[str]) -> bool:
-    """Whether a recipe among the words, or a word, asks for a sweep; not if they cannot be composed."""
+def asks_for_sweep(words: Sequence[str]) -> bool:
+    """Return whether a recipe among some words, or a word, asks for a sweep; not if they cannot be composed."""
     if not any(word.lstrip("+").startswith(("experiment", "hydra.mode")) for word in words):
         return False  # without the tenth of a second that composing takes
     try:
-        config = loader.load_configuration(_CONFIG, list(words), RunMode.MULTIRUN, validate_sweep_overrides=False)
+        with composing() as loader:
+            config = loader.load_configuration(_CONFIG, list(words), RunMode.MULTIRUN, validate_sweep_overrides=False)
     except Exception:  # whatever is wrong is raised again when the configuration is composed to be run
         return False
     return bool(config.hydra.mode == RunMode.MULTIRUN)

@@ -1,14 +1,16 @@
-"""Composing configurations with Hydra, from our folder and those that other packages bring.
+"""Composing configurations with Hydra, from our folder and those that other packages bring, and the words for it.
 
-What Hydra raises becomes one line: what is wrong, and the choices or the nearest key.
+What Hydra raises becomes one line: what is wrong, and the choices or the nearest key. Names and paths are read as they
+were typed, and words that are printed can be pasted into a shell.
 """
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep
+from hydra.core.override_parser.types import ChoiceSweep, Quote, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -27,11 +29,18 @@ from yaml import YAMLError
 
 from budgetreg.config import catalogue, extensions
 from budgetreg.config.nested import flatten, put
-from budgetreg.config.words import pasted
+from budgetreg.config.options import FORMER, Option
 from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
 _SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")
+# Text in quotes, or a word that stands alone: only such words can be numbers.
+_PART = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![^,\[])(?P<before>\s*)(?P<word>[\w.+-]+)(?=\s*(?:[,\]]|$))""", re.DOTALL
+)
+_PLAIN = re.compile(r"[A-Za-z_/][\w./-]*|[1-9][0-9]*", re.ASCII)  # what neither Hydra nor a shell reads in another way
+_KEYWORDS = ("true", "false", "null", "nan", "inf")
+_IN_DOUBLE_QUOTES = re.compile(r"""(?:[^"$`!\\]|\\(?!["$`\\\n]))*""")
 
 
 class ExtensionSearchPath(SearchPathPlugin):
@@ -49,30 +58,6 @@ def composing() -> Iterator[ConfigLoader]:
     Plugins.instance().register(ExtensionSearchPath)  # doing so again changes nothing
     with initialize_config_dir(str(catalogue.conf_dir()), job_name="run", version_base="1.3"):
         yield GlobalHydra.instance().config_loader()
-
-
-def composed(choice: Mapping[str, Any], *overrides: str) -> DictConfig:
-    """Return the configuration that some choices make.
-
-    Parameters
-    ----------
-    choice : mapping of str to Any
-        Groups with the names of their options, and dotted keys with values. A key that does not exist is added:
-        `budgetreg.protocol.configuration.validate` decides whether it may be there.
-    *overrides : str
-        Further overrides in Hydra's grammar.
-
-    Raises
-    ------
-    ConfigError
-        If Hydra cannot compose it.
-    """
-    groups = catalogue.groups()
-    words = [*overrides, *(f"{key}={value}" for key, value in choice.items() if key in groups)]
-    with composition_explained(words):
-        config = deepcopy(_from_files(words))
-        _set({key: value for key, value in choice.items() if key not in groups}, config)
-    return config
 
 
 def _from_files(words: Sequence[str], *, hydra: bool = False) -> DictConfig:
@@ -100,7 +85,7 @@ def _versions() -> Iterator[tuple[str, int, int]]:
 
 
 class Composer:
-    """Composes the cells of a recipe or of another sweep, for which Hydra runs once.
+    """Composes configurations: those of a command or a call, and the cells of a recipe, for which Hydra runs once.
 
     A cell is what Hydra composes of ``experiment=<name>`` and the choices of the cell. Hydra is slow, so it composes
     the recipe once. Where a cell chooses another file of a group, such as another learner, that file is merged with
@@ -128,7 +113,19 @@ class Composer:
         self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): self._without(self.base)}
 
     def __call__(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the configuration of a cell; the parameter and the exceptions are those of `composed`."""
+        """Return the configuration of a cell.
+
+        Parameters
+        ----------
+        choice : mapping of str to Any
+            Groups with the names of their options, and dotted keys with values. A key that does not exist is added:
+            `budgetreg.protocol.configuration.validate` decides whether it may be there.
+
+        Raises
+        ------
+        ConfigError
+            If Hydra cannot compose it.
+        """
         groups = catalogue.groups()
         files = tuple((key, str(value)) for key, value in choice.items() if key in groups)
         if files not in self._bases:
@@ -150,7 +147,9 @@ class Composer:
         known = all(catalogue.has_option(group, option) for group, option in files.items())  # else Hydra raises
         texts = {group: catalogue.text(group, option) for group, option in files.items()} if known else {}
         if not known or not _overrides_only(self._recipe) or not all(map(_stands_alone, texts.values())):
-            return self._without(composed(files, *self._words))
+            words = [*self._words, *(f"{group}={option}" for group, option in files.items())]
+            with composition_explained(words):
+                return self._without(_from_files(words))
         overlay = self._recipe
         merged = {group: OmegaConf.merge(_parsed(text), overlay.get(group) or {}) for group, text in texts.items()}
         return {**self._bases[()], **{group: OmegaConf.to_container(section) for group, section in merged.items()}}
@@ -295,6 +294,8 @@ def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
     # The name of a recipe contains a slash, and Hydra lists only the choices on one level.
     group, option = (top, rest) if top in catalogue.groups() else path.rpartition("/")[::2]
     choices = catalogue.options(group) if group in catalogue.groups() else sorted(offered)
+    if group == "tuning" and option in FORMER:
+        return ConfigError(f"tuning={option}: is now tuning={FORMER[option]}")
     kind, hint = group.rpartition("/")[2], nearest(option, choices)
     return ConfigError(f"{group}={option}: no such {kind}{hint}; choices: {', '.join(choices)}")
 
@@ -318,9 +319,9 @@ def _keys(words: list[str]) -> list[str]:
     """Return all keys of the configuration that has the groups chosen on the command line; sweeps are left out."""
     chosen = [word for word in words if word.partition("=")[0] in catalogue.groups() and "," not in word]
     try:
-        config = composed({}, *chosen)
-    except ConfigError:
-        config = composed({})
+        config = _from_files(chosen)
+    except (HydraException, OmegaConfBaseException, YAMLError):
+        config = _from_files([])
     content: Any = OmegaConf.to_container(config)
     return list(dict.fromkeys([*content, *flatten(content)]))  # a plain key is in both
 
@@ -329,3 +330,108 @@ def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("Error parsing override")] or lines
     return lines[0] if lines else type(error).__name__
+
+
+def combinations(
+    sweep: Mapping[Any, Any], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return all combinations of a sweep and of presets except those that a recipe leaves out."""
+    axes = []
+    for override in OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()]):
+        values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
+        axes.append([(override.key_or_group, value) for value in values])
+    if protocols:
+        axes.append([("protocol", protocol) for protocol in protocols])
+    keys = {axis[0][0] for axis in axes}
+    for condition in omit:
+        if not isinstance(condition, dict) or not condition.keys() <= keys:
+            raise ConfigError(f"omit: each must have keys of the sweep ({', '.join(sorted(keys))})")
+    return [choice for choice in map(dict, product(*axes)) if not left_out(choice, omit)]
+
+
+def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
+    """Whether a recipe leaves out a combination of its sweep.
+
+    Parameters
+    ----------
+    choice : mapping
+        Keys of the sweep, with the values of this combination.
+    omit : list of mapping
+        The recipe leaves out a combination if it has, for all keys of one of these mappings, the value there or one of
+        the values there.
+    """
+
+    def holds(key: str, values: Any) -> bool:
+        return key in choice and choice[key] in (values if isinstance(values, list) else [values])
+
+    return any(all(holds(key, values) for key, values in keys.items()) for keys in omit)
+
+
+def as_typed(word: str, texts: Mapping[str, Option]) -> str:
+    """Return an override in which names and paths are the text that was typed, where Hydra would read a number.
+
+    Parameters
+    ----------
+    word : str
+        What the user wrote, such as ``dataset.drop=[1_1]``, which Hydra reads as 11.
+    texts : mapping of str to Option
+        The options whose values are text, by key.
+
+    Examples
+    --------
+    >>> from budgetreg.config.options import NAME, Option
+    >>> as_typed("out=2024_01_15", {"out": Option("a folder", NAME)})
+    "out='2024_01_15'"
+    """
+    key, equals, value = word.partition("=")
+    option = texts.get(key.lstrip("+"))
+    if option is None or not equals:
+        return word
+    choice = re.fullmatch(r"choice\((.*)\)", value, re.DOTALL)
+    if choice:  # whose texts lose their quotes in Hydra
+        value = choice[1]
+    elif re.match(r"\w+\(", value):  # a function of numbers
+        return word
+
+    def quoted(part: re.Match[str]) -> str:
+        typed = part["word"]
+        if typed is None:  # in quotes already
+            return part[0]
+        read = OverridesParser.create().parse_rule(typed, "primitive")
+        as_it_is = read is None or str(read) == typed
+        if isinstance(read, str) or (as_it_is and (option.must.accepts(read) or option.must.accepts([read]))):
+            return part[0]
+        return f"{part['before']}'{typed}'"
+
+    return f"{key}={_PART.sub(quoted, value)}"
+
+
+def pasted(key: str, value: str | Sequence[str]) -> str:
+    r"""Return a word that gives a key a text, or a list of texts, if it is pasted into a shell.
+
+    Examples
+    --------
+    >>> print(pasted("dataset.drop", ["id", "Cement (kg/m3)"]))
+    "dataset.drop=[id,'Cement (kg/m3)']"
+    >>> print(pasted("dataset.path", "it's/t.csv"))
+    "dataset.path='it\'s/t.csv'"
+    """
+    words = []
+    for quote in Quote:
+        texts = [for_hydra(text, quote) for text in ([value] if isinstance(value, str) else value)]
+        words.append(f"{key}={texts[0] if isinstance(value, str) else '[' + ','.join(texts) + ']'}")
+    return min((_for_shell(word) for word in words), key=len)
+
+
+def for_hydra(text: str, quote: Quote = Quote.single) -> str:
+    """Return text in Hydra's grammar."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _KEYWORDS:
+        return text
+    escaped = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)  # no interpolation
+    return QuotedString(escaped, quote).with_quotes()
+
+
+def _for_shell(word: str) -> str:
+    if re.fullmatch(r"[\w.,=\[\]/-]+", word, re.ASCII):
+        return word
+    return f'"{word}"' if "'" in word and _IN_DOUBLE_QUOTES.fullmatch(word) else shlex.quote(word)

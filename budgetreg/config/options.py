@@ -5,7 +5,7 @@ also show which of them decide a result. An option at its default is not part of
 added later leaves existing results current.
 
 A `Requirement` is a phrase that completes "must be ..." and the function that accepts a value. `Rules` name one for
-every key of a section.
+every key of a section. The sections that every run has, besides learner and data, are declared at the end.
 """
 
 import json
@@ -262,4 +262,84 @@ def identity_of(options: Options, section: Mapping[str, Any], without: Iterable[
         name: section[name]
         for name, option in options.items()
         if name in section and name not in inactive and not option.inert and section[name] != option.default
+    }
+
+
+AUTO = "auto"
+"""The value of k with which a learner chooses how many attributes it sees of each example."""
+
+TOP: Options = {
+    "experiment": Option("the recipe's name", TEXT),
+    "protocol": Option("the preset", NAME | NOTHING, inert=True),
+    "protocols": Option("the keys that each preset of a recipe sets", MAPPING, inert=True),
+    "algo": Option("the learner"),
+    "learners": Option("the keys that a recipe sets for each learner", MAPPING, inert=True),
+    "omit": Option("the combinations that a recipe leaves out", MAPPINGS, inert=True),
+    "dataset": Option("the data set"),
+    "tuning": Option("the tuning"),
+    "backend": Option("the backend", inert=True),
+    "k": Option("the attribute budget", whole(1) | one_of(AUTO)),
+    "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", own="mean"),
+    "pilot": Option("the number of full rows that are seen first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"),
+    "axis": Option(
+        "the axis on which all learners end at the same point",
+        one_of("attributes", "examples", "paid"),
+        default="attributes",
+    ),
+    "total": Option(
+        "the number of attributes, or the money, that every learner ends at", whole(1) | NOTHING, default=None
+    ),
+    "repetitions": Option("the number of repetitions", whole(1), inert=True),
+    "seed": Option("the seed", whole(0)),
+    "checkpoints": Option(
+        "the checkpoints",
+        whole(1)
+        | increasing("an increasing list of numbers of examples, each at least 1", whole(1))
+        | increasing("of shares of the whole axis, above 0 and up to 1", FRACTION | ONE),
+    ),
+    "n_jobs": Option("the number of workers", whole(1), inert=True),
+    "out": Option("the folder of the results", NAME | NOTHING, inert=True),
+    "figure": Option("the style of a recipe's figure", MAPPING, inert=True),
+    "differs": Option("the differences from the paper", LIST, inert=True),
+    "claims": Option("a recipe's claims", LIST, inert=True),
+}
+"""The plain keys and the groups. Inert ones change a result only through the keys that they set."""
+
+RECIPE = ("protocols", "learners", "omit", "figure", "differs", "claims")
+"""Keys of a recipe that no run needs."""
+
+_ADDRESS = matching("tcp://HOST:PORT or tls://HOST:PORT", r"t(?:cp|ls)://([^\s:/\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+
+BACKEND: Options = {
+    "name": Option("the backend's name", one_of("loky", "sequential", "dask")),
+    "address": Option("the address of dask's scheduler", _ADDRESS | NOTHING, default=None, only=("name", "dask")),
+    "batch_size": Option("the number of replicas advanced together", whole(1)),
+}
+
+_WIDEN = Option("the number of times that a grid may be widened", whole(0) | NOTHING, default=0, own=3)
+
+TUNINGS = ("cv", "theory", "fixed", "paid")
+FORMER = {"honest": "paid"}
+"""Former names of tunings, which runs have recorded."""
+RADIUS = "B"
+"""The radius: with tuning=theory it may be given; otherwise cross-validation chooses it."""
+
+
+def tuning_options(name: str, parameters: Mapping[str, str]) -> Options:
+    """Return the options of a tuning.
+
+    Parameters
+    ----------
+    name : str
+        One of `TUNINGS`.
+    parameters : mapping of str to str
+        All parameters of learners, with what they are in words.
+    """
+    given = {"theory": (RADIUS,), "fixed": tuple(parameters)}.get(name, ())
+    return {
+        "name": Option("the tuning's name"),
+        "at": Option("the checkpoint to tune at", one_of("end", "each")),
+        "folds": Option("the number of folds", whole(2)),
+        **({"widen": _WIDEN} if name in ("cv", "theory") else {}),
+        **{name: Option(parameters[name], POSITIVE | NOTHING, default=None) for name in given},
     }

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from budgetreg.config.composition import pasted
 from budgetreg.config.options import WORD, Option, one_of
-from budgetreg.config.words import pasted
 from budgetreg.data import tables
 from budgetreg.data.attributes import LEFT_OUT, SCALING, unit
 from budgetreg.data.binary_files import open_arrays, open_parquet, parquet_sheet

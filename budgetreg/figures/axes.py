@@ -7,7 +7,7 @@ import pandas as pd
 
 from budgetreg.data import registry
 from budgetreg.figures.drawing import PLAIN, Drawing
-from budgetreg.runs import schema
+from budgetreg.runs import tables
 from budgetreg.runs.series import Series, common_unit
 
 
@@ -82,7 +82,7 @@ COST = Axis(
     "checkpoint, by the price list; a checkpoint is a number of training examples",
 )
 PAID_COST = Axis(
-    schema.PAID_COST,
+    tables.PAID_COST,
     "spent on attributes, tuning included, in {unit}",
     "money spent",
     f"what attributes cost, in {{unit}}: {_BILLED}",

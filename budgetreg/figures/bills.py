@@ -17,8 +17,7 @@ from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.library import Axes, Figure, Line2D, Patch
 from budgetreg.figures.looks import looks_of
 from budgetreg.figures.ticks import compact, set_ticks
-from budgetreg.runs.axis_variables import along
-from budgetreg.runs.series import Series, common_unit
+from budgetreg.runs.series import Series, along, common_unit
 
 _PANEL = (2.3, 3.1)  # inches
 _GREY, _TUNING = "#555555", "#D6D6D6"

@@ -10,11 +10,10 @@ import pandas as pd
 
 from budgetreg.algorithms import registry
 from budgetreg.analysis.bootstrap import Estimate
-from budgetreg.config.nested import common, flatten
+from budgetreg.config.nested import common, distinguishing_options, flatten, show
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import PLAIN, Drawing
 from budgetreg.notices import in_one_line
-from budgetreg.runs.naming import distinguishing_options, show
 from budgetreg.runs.series import Series
 
 _WIDTH = 100

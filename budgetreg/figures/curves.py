@@ -31,8 +31,7 @@ from budgetreg.figures.looks import (
 from budgetreg.figures.palette import COLOURS
 from budgetreg.figures.ranges import HIGH, LOW, Range, y_range
 from budgetreg.figures.ticks import set_ticks
-from budgetreg.runs.axis_variables import along, attainable
-from budgetreg.runs.series import Series, labelled, read_folder
+from budgetreg.runs.series import Series, along, attainable, labelled, read_folder
 
 _Curves = Sequence[tuple[Series, pd.DataFrame]]
 _LONGEST_IN_TWO_COLUMNS = 42  # letters

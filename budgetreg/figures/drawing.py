@@ -25,8 +25,7 @@ from budgetreg.config.options import (
     one_of,
 )
 from budgetreg.errors import ConfigError
-from budgetreg.runs.axis_variables import ALONG
-from budgetreg.runs.series import MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint
+from budgetreg.runs.series import ALONG, MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint
 
 _FURTHER = Requirement(
     "names with the kind bills", lambda value: MAPPING.accepts(value) and set(value.values()) <= {"bills"}
@@ -75,7 +74,7 @@ class Drawing:
     also : mapping of str to str
         The kinds of further figures of the same curves, by what their files' names end with.
     x : str or None
-        A variable of `budgetreg.runs.axis_variables`; None: attributes, or examples for runs with ``axis=examples``.
+        A variable of `budgetreg.runs.series`; None: attributes, or examples for runs with ``axis=examples``.
     x_scale : {'log', 'linear'}
     y_scale : {'auto', 'log', 'linear'}
     measure : str or None
@@ -111,7 +110,7 @@ class Drawing:
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it, the figure shows the
         worst at each number of examples.
     over : str or None
-        Variable of a scaling's x axis, see `budgetreg.runs.axis_variables.of`.
+        Variable of a scaling's x axis, see `budgetreg.runs.series.of`.
     level : float or None
         In a scaling, y is what curves need to fall to this level; None: y is the value at the last checkpoint.
     published : mapping

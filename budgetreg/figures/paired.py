@@ -16,8 +16,7 @@ from budgetreg.figures.drawing import BANDS, Drawing
 from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
 from budgetreg.figures.looks import Looks, looks_of, published_look
 from budgetreg.figures.ticks import set_ticks
-from budgetreg.runs.axis_variables import along
-from budgetreg.runs.series import Series
+from budgetreg.runs.series import Series, along
 
 _PANEL = (2.6, 2.3)  # inches
 _HEIGHTS = (3, 2)  # of a learner's curve, and of its difference

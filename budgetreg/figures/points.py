@@ -27,8 +27,7 @@ from budgetreg.figures.library import Axes, Line2D
 from budgetreg.figures.looks import is_heavy, look_of
 from budgetreg.figures.palette import style
 from budgetreg.figures.ticks import compact, set_ticks
-from budgetreg.runs.axis_variables import of
-from budgetreg.runs.series import Series
+from budgetreg.runs.series import Series, of
 
 Scalings = Mapping[tuple[str, str], Mapping[float, Estimate]]
 """By learner and variant, then by value of the variable, ascending: the last error, or what a level needs.

@@ -13,8 +13,8 @@ from rich.text import Text
 from budgetreg.analysis.comparisons import Incomparable, ranked
 from budgetreg.figures.captions import amount, charged_per_example, chosen_parameters, repetitions_of, with_interval
 from budgetreg.notices import in_one_line
-from budgetreg.runs.schema import AUC
 from budgetreg.runs.series import Series, labelled, read_folder
+from budgetreg.runs.tables import AUC
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12

@@ -12,9 +12,8 @@ import numpy as np
 
 from budgetreg.data.dataset import Groups, row_blocks, uncharged
 from budgetreg.errors import BudgetExceeded
-from budgetreg.metering.centring import Origin, RunningMeans, TargetMeans
 from budgetreg.metering.ledger import Bill, Book, Ledger, RevealCounts
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Origin, RunningMeans, Table, TargetMeans
 
 _COMMON = 32
 """Least number of examples shared by the same streams that are returned together; fewer save nothing."""

@@ -21,7 +21,14 @@ from budgetreg.algorithms.registry import algo_options, composed, cores, members
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import (
+    AUTO,
+    BACKEND,
+    FORMER,
     POSITIVE,
+    RADIUS,
+    RECIPE,
+    TOP,
+    TUNINGS,
     Option,
     Options,
     check,
@@ -33,8 +40,8 @@ from budgetreg.config.options import (
     increasing,
     options_of,
     resolve_nulls,
+    tuning_options,
 )
-from budgetreg.config.sections import AUTO, BACKEND, RADIUS, RECIPE, TOP, TUNINGS, tuning_options
 from budgetreg.data.attributes import EQUAL, with_ranges
 from budgetreg.data.registry import ALL, DatasetConfig, DatasetKind, kinds
 from budgetreg.errors import ConfigError, nearest
@@ -44,11 +51,14 @@ _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""
 
 _MONEY_LIMIT = 1
-"""Version of the rule by which a total in money ends a run, see `budgetreg.protocol.money`."""
+"""Version of the rule by which a total in money ends a run, see `budgetreg.protocol.passes`."""
 
 _UNKNOWN_SCALES = 1
 """Version of the rule by which attributes of unknown scale are left out, see `budgetreg.revealed.columns.Rescaled`. It
 is that of other tables than scikit-learn's: of these, no attribute is left out, so that their results are as before."""
+
+ALL_ROWS: Mapping[str, Any] = {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1}
+"""The keys with which a learner learns once from all rows."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +192,7 @@ class Config:
         return tuning, grid
 
 
-def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:
+def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None, *, tested: bool = True) -> Config:
     """Check a composed configuration and return it as dataclasses.
 
     Parameters
@@ -191,6 +201,8 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
         What Hydra composes: the groups ``algo``, ``dataset``, ``tuning``, ``backend`` and the plain keys.
     given : mapping, optional
         Keys such as ``algo.split`` that were given by hand, which overrule what a recipe sets in ``learners``.
+    tested : bool
+        Whether some rows must be left to test on.
 
     Raises
     ------
@@ -204,7 +216,7 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
         del tree[key]
     _apply_recipe(tree["algo"], learners, given or {})
     config = _typed(tree)
-    if config.dataset.untested:
+    if tested and config.dataset.untested:
         raise ConfigError(
             f"dataset.split={config.dataset.split}: leaves no row to test on; `budgetreg fit` learns once from all rows"
         )
@@ -221,12 +233,7 @@ def from_all_rows(config: Config) -> Config:
     """
     if not config.algo.predicts:
         raise ConfigError(f"algo={config.algo.name}: learns a subspace, and predicts nothing; see budgetreg run")
-    return untested(config)
-
-
-def untested(config: Config) -> Config:
-    """Return the configuration that learns once from all rows, of a regressor or a subspace."""
-    return restored(config.resolved, {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1})
+    return restored(config.resolved, ALL_ROWS)
 
 
 def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:
@@ -248,17 +255,9 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     for key, value in (given or {}).items():
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
             put(tree, key, value)
-    return assembled(tree)
-
-
-def assembled(tree: Mapping[str, Any]) -> Config:
-    """Return the configuration of plain keys and sections, checked.
-
-    Raises
-    ------
-    ConfigError
-        If a key is unknown or missing, or a value is not what its key needs.
-    """
+    tuning = tree.get("tuning", {})
+    if tuning.get("name") in FORMER:
+        tuning["name"] = FORMER[tuning["name"]]
     return _typed(checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
 
 
@@ -414,14 +413,14 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
     name = chosen(tree["tuning"], "tuning", "name", TUNINGS)
     declared = _tuning_options(name)
     section = tree["tuning"] = resolve_nulls(declared, checked(tree["tuning"], declared, "tuning"), own_data)
-    if name == "honest" and algo.grid:
+    if name == "paid" and algo.grid:
         able = members(
             lambda other: (
                 not other.tuned and other.observation is not Observation.ALL and other.predicts == algo.predicts
             )
         )
         raise ConfigError(
-            f"tuning=honest: {algo.name} would choose {' and '.join(algo.grid)} on rows that are seen in full; "
+            f"tuning=paid: {algo.name} would choose {' and '.join(algo.grid)} on rows that are seen in full; "
             f"learners without such parameters: {', '.join(able)}"
         )
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}

@@ -1,16 +1,14 @@
 """The outcome of a repetition: its curve, its bill and its model."""
 
-import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetreg.data.registry import load
-from budgetreg.metering.cells import Cells
-from budgetreg.metering.centring import JointMoments
+from budgetreg.metering.ledger import Cells
+from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
 from budgetreg.protocol.passes import PassResult
 from budgetreg.protocol.plan import Plan
@@ -18,11 +16,19 @@ from budgetreg.protocol.split import Split
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.tasks import Columns, Model, Regression
 
-_BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
+Result = dict[str, Any]
+"""The result of a repetition, as a journal records it.
+
+``repetition`` is its number; ``curve``, a list of one dict per checkpoint, has the columns of ``curves.csv``; ``run``
+is the row of ``runs.csv``; ``edge_before`` is like its column ``edge``, for the choices at earlier checkpoints;
+``model`` has the arrays that were learned by the last checkpoint. ``widened`` names the parameters whose grids grew,
+such as ``"B eta"``, if any did; ``left_out`` the attributes that are left out, if any are; and ``reveals`` is, with
+prices, how often each attribute was revealed by each checkpoint.
+"""
 
 
-class Kept(NamedTuple):
-    """The stored part of the output at a checkpoint."""
+class Evaluation(NamedTuple):
+    """The evaluation of what was learned by a checkpoint."""
 
     errors: Columns
     """The test errors, as columns of the curve."""
@@ -45,10 +51,10 @@ class Outcome:
     folds : sequence of PassResult
         Passes of the cross-validation.
     final : PassResult
-        What it has kept at each checkpoint is a `Kept`.
+        What it has kept at each checkpoint is an `Evaluation`.
     best : ndarray of int, shape (C,)
         The setting chosen for each checkpoint, as an index of the grid.
-    among : ndarray of int, shape (C,)
+    best_in_final : ndarray of int, shape (C,)
         The same, as an index of the settings that the final run had.
     cells : Cells
         What cross-validation saw.
@@ -59,42 +65,48 @@ class Outcome:
     folds: Sequence[PassResult]
     final: PassResult
     best: np.ndarray
-    among: np.ndarray
+    best_in_final: np.ndarray
     cells: Cells
+
+    @property
+    def last(self) -> Evaluation:
+        """The evaluation at the last checkpoint."""
+        evaluation: Evaluation = self.final.kept[-1]
+        return evaluation
 
     @property
     def examples(self) -> tuple[int, ...]:
         """Numbers of examples at the checkpoints, the pilot's among them; amounts, if the learner chooses k."""
         if self.plan.config.chooses_k:
             return self.final.checkpoints
-        return tuple(self.plan.lead + checkpoint for checkpoint in self.final.checkpoints)
+        return tuple(self.plan.pilot_before_learning + checkpoint for checkpoint in self.final.checkpoints)
 
-    def report(self) -> dict[str, Any]:
-        """Return what `run_repetitions` returns of a repetition."""
+    def report(self) -> Result:
+        """Return the curve, the bill and the model."""
         plan, final, best = self.plan, self.final, self.best
-        charged, pilot = self._of_chosen(final.attributes).tolist(), plan.lead * plan.full_row
+        pilot = plan.pilot_before_learning * plan.full_row
+        charged = self._of_chosen(final.attributes).tolist()
         points = zip(self.examples, final.kept, charged, strict=True)
-        result: dict[str, Any] = {
+        result: Result = {
             "repetition": self.split.repetition,
             "curve": [{"examples": n, **kept.errors, "attributes": pilot + paid} for n, kept, paid in points],
             "run": {
                 **{f"p_{name}": values[best[-1]] for name, values in plan.settings.items()},
                 "edge": self._edge(best[-1:]),
                 "attributes_total": pilot + charged[-1],
-                "attributes_mean": charged[-1] / (self._examples_seen - plan.lead),
-                "attributes_max": int(final.most[self.among].max()),
+                "attributes_mean": charged[-1] / (self._examples_seen - plan.pilot_before_learning),
+                "attributes_max": int(final.most[self.best_in_final].max()),
                 "attributes_tuning": sum(fold.paid for fold in self.folds),
                 **self._distinct_cells(),
             },
             "edge_before": self._edge(best[:-1]),
-            "model": packed({**final.kept[-1].model, **self._calibration()}),
+            "model": {name: _plain(array) for name, array in {**self.last.model, **self._calibration()}.items()},
         }
-        left_out = final.kept[-1].left_out
+        left_out = self.last.left_out
         if left_out is not None and left_out.any():
-            data = load(plan.config.dataset, plan.config.seed, self.split.repetition)
-            result["left_out"] = [data.label(i) for i in np.flatnonzero(left_out).tolist()]
+            result["left_out"] = [self.split.data.label(i) for i in np.flatnonzero(left_out).tolist()]
         if plan.prices and final.reveals is not None:
-            reveals = self._of_chosen(final.reveals) + plan.lead
+            reveals = self._of_chosen(final.reveals) + plan.pilot_before_learning
             for point, counts in zip(result["curve"], reveals, strict=True):
                 point["cost"] = plan.prices.of(counts)
             paid = [fold.reveals_paid for fold in self.folds if fold.reveals_paid is not None]
@@ -115,8 +127,8 @@ class Outcome:
             explained = explained_by_folds(losses, y)
         else:
             rows, cells = self._seen()
-            first, model = split.first_row, self.final.kept[-1].model
-            explained = explained_by_cells(table, model, rows - first, cells - first * plan.d, float(y.var()))
+            first = split.first_row
+            explained = explained_by_cells(table, self.last.model, rows - first, cells - first * plan.d, float(y.var()))
         return calibrated(y, explained, self._examples_seen)
 
     @property
@@ -130,8 +142,8 @@ class Outcome:
     def _seen(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that the final run saw in full, the pilot's among them, and its other cells."""
         assert self.final.seen is not None
-        rows, single = self.final.seen(self.among[-1])
-        if self.plan.lead:
+        rows, single = self.final.seen(self.best_in_final[-1])
+        if self.plan.pilot_before_learning:
             rows = np.concatenate([rows, self.split.pilot + self.split.first_row])
         return rows, single
 
@@ -148,7 +160,7 @@ class Outcome:
         only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)
         if plan.uncharged is not None:
             single, only_tuning = single[~plan.uncharged[single % plan.d]], np.where(plan.uncharged, 0, only_tuning)
-        rows_full = int(np.count_nonzero(split.complete[split.order])) if plan.tuned else 0
+        rows_full = int(np.count_nonzero(split.data.complete[split.order])) if plan.tuned else 0
         counts: dict[str, float] = {
             "cells_run": rows.size * plan.full_row + single.size,
             "cells_tuning": int(only_tuning.sum()),
@@ -161,7 +173,7 @@ class Outcome:
 
     def _of_chosen(self, values: np.ndarray) -> np.ndarray:
         """Return the values (C, G, ...) of the setting chosen for each checkpoint."""
-        return values[np.arange(len(self.among)), self.among]
+        return values[np.arange(len(self.best_in_final)), self.best_in_final]
 
     def _edge(self, winners: np.ndarray) -> str:
         """Return which parameters of any of some winners are on the edge of the grid."""
@@ -169,23 +181,6 @@ class Outcome:
         return " ".join(sorted(set().union(*edges)))
 
 
-def packed(model: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Return arrays of floats as JSON can hold them; an array of zeros takes no space."""
-    arrays = {name: np.asarray(array, dtype="<f8") for name, array in model.items()}
-    return {
-        name: {
-            "shape": list(array.shape),
-            **({_BYTES: base64.b64encode(array.tobytes()).decode()} if array.any() else {}),
-        }
-        for name, array in arrays.items()
-    }
-
-
-def unpacked(text: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Return the arrays that `packed` was given, bit by bit except for the sign of a zero in an array of zeros."""
-    arrays = {}
-    for name, array in text.items():
-        arrays[name] = np.zeros(array["shape"])
-        if _BYTES in array:
-            arrays[name] = np.frombuffer(base64.b64decode(array[_BYTES]), "<f8").reshape(array["shape"])
-    return arrays
+def _plain(array: np.ndarray) -> np.ndarray:
+    """Return an array of float64; one of zeros has no signs, as a journal keeps its shape only."""
+    return np.asarray(array, dtype=np.float64) if np.any(array) else np.zeros(np.shape(array))

@@ -1,29 +1,40 @@
-"""Passes: a learner runs along many streams of examples at once, those of folds and those of final runs."""
+"""Passes: a learner runs along many streams of examples at once, those of folds and those of final runs.
+
+A final pass that a total in money ends sees as many examples as it pays for, given its draws. What an example costs is
+known once its attributes are drawn, but learners are given the number of examples beforehand. So a pass is rehearsed on
+more examples than are expected. The draws for an example depend on the examples before it alone, so that what the
+rehearsal pays shows where the money ends. Nothing else of the rehearsal is used: values beyond that end change nothing.
+Then the pass runs to that end, with the same draws. Learners that plan by the number of examples may draw other
+attributes then. If they would pay more, they run again on fewer examples.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from budgetreg.algorithms import contract
 from budgetreg.algorithms.learner import Settings, SideInformation
+from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.cells import Cells, RevealLog
-from budgetreg.metering.centring import Origin
-from budgetreg.metering.ledger import Expenses
-from budgetreg.metering.table import Table
+from budgetreg.metering.ledger import Cells, Expenses, RevealLog
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split
 from budgetreg.protocol.tuning import count
 from budgetreg.streams import generator
 
 Progress = Callable[[float], None]
-Keep = Callable[[int, np.ndarray, Origin], Any]
+Evaluate = Callable[[int, np.ndarray, Origin], Any]
 """Given the index of a checkpoint, the outputs of all settings there and their origin, returns what is kept of them."""
-Begin = Callable[[], Keep]
-"""Called when a pass begins."""
+
+_MORE = 1.25
+"""Examples of a first rehearsal, as a multiple of those that are expected."""
+
+_ROUNDING = 1e-9  # of a sum of money, relative
 
 
 @dataclass(frozen=True)
@@ -41,9 +52,9 @@ class Pass:
     pilot : ndarray of int, shape (N,)
         Row numbers of examples that are known beforehand.
     checkpoints : tuple of int
-        Numbers of examples, at most m, at which something is kept.
+        Numbers of examples, at most m, at which outputs are evaluated.
     begin : callable
-        Called when the pass begins; returns what keeps its outputs.
+        Called when the pass begins; returns what evaluates its outputs.
     """
 
     split: Split
@@ -51,7 +62,7 @@ class Pass:
     order: np.ndarray
     pilot: np.ndarray
     checkpoints: tuple[int, ...]
-    begin: Begin
+    begin: Callable[[], Evaluate]
 
     @property
     def final(self) -> bool:
@@ -68,7 +79,7 @@ class PassResult:
     checkpoints : tuple of int
         Those of the pass.
     kept : tuple
-        What was kept at each checkpoint.
+        What the evaluation returned at each checkpoint.
     attributes : ndarray of int, shape (C, G)
         Attributes charged up to each checkpoint.
     most : ndarray of int, shape (G,)
@@ -80,7 +91,7 @@ class PassResult:
     reveals_paid : ndarray of int, shape (d,), or None
         The same over the whole pass, for all settings together.
     seen : callable or None
-        For a final pass: returns the rows and cells that a setting saw, see `budgetreg.metering.cells.RevealLog.seen`.
+        For a final pass: returns the rows and cells that a setting saw, see `budgetreg.metering.ledger.RevealLog.seen`.
     expenses : ndarray of float, shape (n, G), or None
         For a final pass that a total in money ends: what each example cost.
     """
@@ -145,7 +156,7 @@ def _advance_batch(
     n_final = sum(each.final for each in batch)
     log = RevealLog(cells, np.array([each.split.first_row - each.split.offset for each in batch]), n_final)
     expenses = None
-    if plan.prices and plan.ends_with_money and n_final == len(batch):
+    if plan.prices and config.ends_with_money and n_final == len(batch):
         expenses = Expenses(n_final, count(settings), ends[-1], np.array(plan.prices.costs))
     learner_centres = config.algo.centres_itself
     accessor = Accessor(
@@ -177,11 +188,11 @@ def _advance_batch(
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]
-    keep = [each.begin() for each in batch]
+    evaluate = [each.begin() for each in batch]
     for checkpoint, outputs, origins in contract.run(config.algo, accessor, settings, ends, rngs, given):
         for s, each in enumerate(batch):
             if checkpoint in each.checkpoints:
-                kept[s].append(keep[s](len(kept[s]), outputs[s], origins[s]))
+                kept[s].append(evaluate[s](len(kept[s]), outputs[s], origins[s]))
     bill = accessor.bill()
     total = bill.reveals.until() if bill.reveals else None
     until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in ends} if bill.reveals else {}
@@ -199,3 +210,101 @@ def _advance_batch(
         )
         for s, each in enumerate(batch)
     ]
+
+
+def advance_within_total(
+    plan: Plan,
+    table: Table,
+    final: Pass,
+    settings: Settings,
+    best_in_final: np.ndarray,
+    progress: Progress,
+    cells: Cells,
+) -> PassResult:
+    """Run a final pass for as many examples as the total, which is money, pays for.
+
+    Parameters
+    ----------
+    plan, table, settings, progress, cells
+        As for `advance`.
+    final : Pass
+        The pass over all training examples.
+    best_in_final : ndarray of int, shape (C,)
+        The setting, of those that run, that was chosen for each checkpoint.
+
+    Returns
+    -------
+    PassResult
+        It has C checkpoints. They divide the money as those of the plan divide its examples.
+
+    Raises
+    ------
+    ConfigError
+        If the total does not pay for C examples, which only draws of unlimited number can cause.
+    """
+
+    def run(ends: tuple[int, ...], rehearsed: bool) -> PassResult:
+        begin = (lambda: _forget) if rehearsed else final.begin
+        reported = portion(progress, *((0, 0.5) if rehearsed else (0.5, 1)))
+        (result,) = advance(plan, table, [replace(final, checkpoints=ends, begin=begin)], settings, reported, cells)
+        return result
+
+    planned, most = np.array(plan.checkpoints) - plan.pilot_before_learning, final.order.size
+    amounts = plan.money * planned / planned[-1]
+    n = min(most, ceil(_MORE * int(planned[-1])))
+    while True:
+        ends = affordable(_expenses(run((n,), True)), amounts, best_in_final)
+        if ends[-1] < n or n == most:
+            break
+        n = min(most, 2 * n)
+    while ends[-1] >= len(planned):
+        result = run(ends, False)
+        at_most = affordable(_expenses(result), amounts, best_in_final)
+        if at_most[-1] == ends[-1]:
+            return result
+        ends = at_most
+    raise ConfigError(
+        f"{plan.total}: the draws of {plan.config.algo.name} leave money for {max(ends[-1], 0)} examples in one "
+        f"repetition, fewer than the {len(planned)} checkpoints; use a larger total, or checkpoints=1"
+    )
+
+
+def affordable(expenses: np.ndarray, amounts: np.ndarray, best_in_final: np.ndarray) -> tuple[int, ...]:
+    """Return the numbers of examples that amounts of money pay for.
+
+    Parameters
+    ----------
+    expenses : ndarray of float, shape (n, G)
+        What each example costs.
+    amounts : ndarray of float, shape (C,)
+        Increasing.
+    best_in_final : ndarray of int, shape (C,)
+        The setting whose expenses each amount pays for.
+
+    Returns
+    -------
+    tuple of C int
+        Increasing, each at least 1. The last one is affordable if it is at least C; earlier ones are about.
+    """
+    spent = np.cumsum(expenses, axis=0)
+    ends = [
+        int(np.searchsorted(spent[:, g], amount * (1 + _ROUNDING), side="right"))
+        for amount, g in zip(amounts, best_in_final, strict=True)
+    ]
+    for at in range(len(ends) - 2, -1, -1):
+        ends[at] = min(ends[at], ends[at + 1] - 1)
+    return tuple(max(end, at + 1) if at < len(ends) - 1 else end for at, end in enumerate(ends))
+
+
+def _expenses(result: PassResult) -> np.ndarray:
+    assert result.expenses is not None
+    return result.expenses
+
+
+def _forget(checkpoint: int, outputs: np.ndarray, origin: Origin) -> None:
+    pass
+
+
+def portion(progress: Progress, begin: float, end: float) -> Progress:
+    """Return what reports the progress of a part of some work, which lies between two fractions of it."""
+    return lambda done: progress(begin + done * (end - begin))

@@ -1,6 +1,6 @@
 """The plan of a run: all decisions, made before anything is computed, and its attribute bill."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,15 +8,13 @@ import numpy as np
 
 from budgetreg.algorithms.learner import Batching, Learner, Missing, Observation
 from budgetreg.algorithms.registry import members
-from budgetreg.data.dataset import Dataset, uncharged
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import load, located, prices_of
 from budgetreg.data.tables import shown
 from budgetreg.errors import ConfigError, DataError, too_large
 from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.parts import refuse_incomplete
-from budgetreg.protocol.remarks import remarks
-from budgetreg.protocol.side_information import shares
-from budgetreg.protocol.spending import Spending, free_of, met
+from budgetreg.protocol.spending import Spending, free_of, rates, spending
+from budgetreg.protocol.split import refuse_incomplete, shares
 from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
 
 REPLICA_BYTES = 64
@@ -28,6 +26,9 @@ WORKER_BYTES = 1 << 30
 
 SMALL = 20_000
 """Most attributes of a run that is small: its repetitions are worth more together than one finished after the other."""
+
+_MOST = 8
+"""Names in a list."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +117,11 @@ class Plan(Spending):
     @property
     def attributes_final(self) -> int:
         """Most that the final run of a repetition may be charged."""
-        most = self.lead * self.full_row + self.per_example * (self.most_examples - self.lead)
-        if not self.config.chooses_k:
-            return most
-        return min(most, self.lead * self.full_row + int(self.money / min(cost for cost in self.payment.costs if cost)))
+        pilot = self.pilot_before_learning * self.full_row
+        most = self.per_example * (self.most_examples - self.pilot_before_learning)
+        if self.config.chooses_k:
+            most = min(most, int(self.money / min(cost for cost in self.payment.costs if cost)))
+        return pilot + most
 
     @property
     def attributes_tuning(self) -> int:
@@ -128,7 +130,8 @@ class Plan(Spending):
             return 0
         rest = self.n_train - self.pilot
         longest = rest - -(-rest // self.folds) + self.pilot
-        return self.per_example * (min(self.checkpoints[-1], longest) - self.lead) * self.folds * self.n_settings
+        examples = min(self.checkpoints[-1], longest) - self.pilot_before_learning
+        return self.per_example * examples * self.folds * self.n_settings
 
     @property
     def one_pass(self) -> bool:
@@ -138,7 +141,7 @@ class Plan(Spending):
         all settings until one is chosen.
         """
         outputs = 8 * self.d * self.n_settings * len(self.checkpoints)
-        alike = self.config.algo.unequal_lengths and not self.ends_with_money
+        alike = self.config.algo.unequal_lengths and not self.config.ends_with_money
         return self.tuned and alike and outputs <= WORKER_BYTES
 
     @property
@@ -226,25 +229,17 @@ def make_plan(config: Config) -> Plan:
     _check_data(config, data)
     n_train, n_test = split_sizes(config, data)
     prices = prices_of(config.dataset, data)
-    free = free_of(prices, data.groups)
-    _check_prices(algo, free, data)
-    unbilled = uncharged(free, data.groups)
-    priced = np.ones(data.X.shape[1], dtype=bool) if unbilled is None else ~unbilled
-    k = config.k if isinstance(config.k, int) else int(priced.sum())
+    _check_prices(algo, free_of(prices, data.groups), data)
+    n_complete = int(data.complete.mean() * n_train)
+    bought = spending(rates(config, n_train, data.X.shape[1], n_complete, prices, data.groups, data.available))
+    run = run_context(bought, data)
     plan = Plan(
-        config=config,
-        n_train=n_train,
-        d=data.X.shape[1],
-        budget_split=algo.split_budget(k),
-        prices=prices,
-        n_complete=int(data.complete.mean() * n_train),
-        met=None if data.available is None else met(data.available, priced, k, algo.missing),
-        groups=data.groups,
+        **vars(bought),
         folder=config.folder(),
         dataset=data.name,
         fingerprint=data.fingerprint(),
         n_test=n_test,
-        settings={},
+        settings=lay_out(config, run),
         notes=(),
         names=data.names,
         target=data.target,
@@ -254,13 +249,11 @@ def make_plan(config: Config) -> Plan:
         gaps=data.available is not None,
         data_bytes=data.X.nbytes if isinstance(data.X, np.ndarray) else None,
     )
-    run = run_context(plan, data)
-    plan = replace(plan, settings=lay_out(config, run))
     rest = n_train - plan.pilot
     if plan.folds > rest:
         raise ConfigError(f"tuning.folds={plan.folds}: at most the {rest} training examples of {data.name}")
     refuse_incomplete(config, data, n_test, plan.pilot, plan.folds)
-    return replace(plan, notes=(*data.notes, *remarks(plan, data, plan.tuned), *algo.notes(run, plan.settings)))
+    return replace(plan, notes=(*data.notes, *_remarks(plan, data), *algo.notes(run, plan.settings)))
 
 
 def split_sizes(config: Config, data: Dataset) -> tuple[int, int]:
@@ -363,3 +356,82 @@ def _check_data(config: Config, data: Dataset) -> None:
                 f"one of the {d} attributes of {data.name}"
             )
         raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
+
+
+def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
+    """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
+    config, algo = plan.config, plan.config.algo
+    pilot, end, bought, hits = plan.pilot, plan.end, plan.bought, plan.hit_rate
+    if config.chooses_k:
+        yield (
+            f"k=auto: {algo.name} chooses how many attributes it sees of each example; a checkpoint is an amount that "
+            "is spent, and the column examples has that amount"
+        )
+    elif bought is not None and end < bought:
+        about = "about " if hits or config.ends_with_money else ""
+        values = hits.mean / plan.per_example if hits else 1
+        first = plan.pilot_before_learning * plan.full_row
+        yield (
+            f"{plan.total}: {algo.name} ends at {about}{first + round((end - first) * values)} attributes, when it "
+            f"has seen {'up to ' if hits else ''}{plan.per_example} attributes of each of the "
+            f"{plan.n_train} training examples"
+        )
+    elif config.ends_with_money:
+        yield (
+            f"{plan.total}: {algo.name} ends where the next example would cost more than is left, about "
+            f"{plan.checkpoints[-1]} examples"
+        )
+    if pilot:
+        # Missing values are replaced or left out, so more draws may be planned than the total pays for.
+        most = end if config.total is None or config.ends_with_money else min(end, config.total)
+        learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
+        source = "it"
+        if config.dataset.scaled_by_revealed and algo.scales_itself:
+            learned, source = "scale and centre", "all values seen"
+        yield (
+            f"a pilot of {pilot} full rows is bought first, {pilot * plan.full_row:,} of {most:,} attributes in "
+            f"all: {learned} come from {source}"
+        )
+    if plan.free is not None:
+        names = shown([plan.prices.names[at] for at in np.flatnonzero(plan.free)]) if plan.prices else ""
+        yield f"free attributes are seen of every example, beside those that are drawn, and are on no bill: {names}"
+    if plan.groups is not None:
+        yield (
+            "attributes of a group are bought together, and count as one in k, in the bill and on the axis: "
+            f"{plan.d} attributes are {np.count_nonzero(plan.groups.leads)} purchases"
+        )
+    if data.available is not None:
+        replaced = algo.missing is Missing.LEFT_OUT
+        way = "another attribute is drawn where a value is missing" if replaced else "missing values are skipped"
+        yield (
+            f"{1 - data.available.mean():.1%} of all cells have no value: {way} at no cost, "
+            f"tests and folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), and "
+            "estimates are unbiased if values are missing completely at random, which is assumed"
+        )
+    if config.dataset.center == "full":
+        yield "dataset.center=full: the training means come from full rows, which no budget pays for"
+    if algo.given_moments == "given":
+        what = "the attributes' second moments over the training part"
+        yield f"{algo.name} knows {what}, which no budget pays for"
+    full_rows = plan.n_complete * plan.payment.row
+    total = config.total or plan.k * plan.n_train
+    if config.axis == "paid" and plan.tuned and full_rows > total:
+        payer = f"k={config.k}" if config.total is None else "the total"
+        which = "the complete rows of its held-out folds" if data.available is not None else "its held-out folds"
+        yield (
+            f"axis=paid: tuning sees all attributes of {which}, {full_rows:,.10g} {plan.payment.unit}, but "
+            f"{payer} pays for {total:,}: no point of the curve can be drawn; with tuning=fixed, tuning costs nothing"
+        )
+
+
+def of_unknown_scale(way: str = "divide them by their known ranges, with scale='none'") -> str:
+    """Return why attributes are left out, and what to do; their names are to follow."""
+    return (
+        "some attributes are left out, as the values seen do not show how large others will be (they are nearly equal, "
+        f"or spread over decades); {way}, or take logarithms"
+    )
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the first words of a list."""
+    return ", ".join(words[:_MOST]) + (f", and {len(words) - _MOST} more" if len(words) > _MOST else "")

@@ -1,4 +1,4 @@
-"""Choosing parameters: the settings that a run tries, folds, the winner, and the edges beyond which a grid grows."""
+"""Choosing parameters: the settings that a run tries, the winner, and the edges beyond which a grid grows."""
 
 from collections.abc import Mapping, Sized
 from dataclasses import replace
@@ -8,21 +8,21 @@ from itertools import product
 import numpy as np
 
 from budgetreg.algorithms.learner import Learner, RunContext
-from budgetreg.config.sections import RADIUS
+from budgetreg.config.options import RADIUS
 from budgetreg.data.dataset import Dataset
 from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.side_information import second_moments, table_of
 from budgetreg.protocol.spending import Spending
+from budgetreg.protocol.split import second_moments, table_of
 
 
 def run_context(spending: Spending, data: Dataset) -> RunContext:
-    """Return what theory may ask about a run."""
+    """Return the quantities that the theorems' step sizes need."""
     config, prices = spending.config, spending.prices
     intercept = config.intercept == "mean"
     return RunContext(
         k=spending.k,
         d=spending.d,
-        m=spending.checkpoints[-1] - spending.lead,
+        m=spending.checkpoints[-1] - spending.pilot_before_learning,
         budget_split=spending.budget_split,
         largest=float(np.abs(data.y - (data.y.mean() if intercept else 0.0)).max()),
         unit=float(data.y.std()) if intercept else 1.0,
@@ -50,7 +50,7 @@ def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
     config : Config
         The learner, its grid in units of what theory prescribes, and how parameters are chosen.
     run : RunContext
-        What theory asks about the run.
+        The quantities that the theorems' step sizes need.
 
     Returns
     -------
@@ -110,31 +110,6 @@ def _radii(config: Config, unit: float) -> tuple[float | None, ...]:
     if RADIUS in config.tuning.values:
         return (config.tuning.values[RADIUS],)
     return tuple(B * unit for B in config.algo.grid[RADIUS])
-
-
-def folds(order: np.ndarray, n_folds: int, rng: np.random.Generator) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Cut a training part into folds.
-
-    Parameters
-    ----------
-    order : ndarray of int, shape (m,)
-        Training rows in the order in which they are presented; folds keep it.
-    n_folds : int
-        Number of folds F.
-    rng : numpy.random.Generator
-        Decides which rows each fold holds out.
-
-    Returns
-    -------
-    training : ndarray of int, shape (F, m')
-        Training rows of each fold; all have as many as the fold that holds out most.
-    held_out : list of F ndarrays of int
-        Held-out rows of each fold.
-    """
-    fold = rng.permutation(order.size) % n_folds
-    length = order.size - -(-order.size // n_folds)
-    training = np.stack([order[fold != f][:length] for f in range(n_folds)])
-    return training, [order[fold == f] for f in range(n_folds)]
 
 
 def winners(losses: np.ndarray) -> np.ndarray:

@@ -6,8 +6,7 @@ from budgetreg.figures.captions import amount
 from budgetreg.figures.tables import right
 from budgetreg.report.page import PagePart
 from budgetreg.report.tables import listing
-from budgetreg.runs.bill import Payments, series_paid
-from budgetreg.runs.series import Series
+from budgetreg.runs.series import Payments, Series, series_paid
 
 _ABOUT = (
     "What a repetition pays for, on average over repetitions. The pilot, full rows that are bought first, is part of "

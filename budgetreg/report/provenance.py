@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from budgetreg.config.nested import common, flatten
+from budgetreg.config.nested import common, deciding_options, flatten, option_text, show
 from budgetreg.figures.tables import right
 from budgetreg.report.page import PagePart, PageTable
 from budgetreg.report.tables import listing
 from budgetreg.runs.manifest import RecordedCell
-from budgetreg.runs.naming import deciding_options, option_text, show
 
 _DIGITS = 12  # of a digest
 _UNKNOWN = "not recorded"

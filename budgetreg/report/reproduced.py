@@ -13,9 +13,8 @@ from budgetreg.report.page import PagePart, Section
 from budgetreg.report.provenance import Computed, provenance
 from budgetreg.report.tables import listing, page_table
 from budgetreg.runs.manifest import cells_of, read_merged_manifest
-from budgetreg.runs.schema import CLAIMS, CURVES, SAVINGS
 from budgetreg.runs.series import labelled, read_folder
-from budgetreg.runs.tables import rows_of
+from budgetreg.runs.tables import CLAIMS, CURVES, SAVINGS, rows_of
 
 _VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
 _MEANING = (

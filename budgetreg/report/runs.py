@@ -15,11 +15,10 @@ from budgetreg.report.findings import about_advice, about_fits, about_runs
 from budgetreg.report.page import PagePart, Section
 from budgetreg.report.provenance import Computed, provenance
 from budgetreg.report.tables import listing
-from budgetreg.runs.folders import RunStatus
+from budgetreg.runs.journal import RunStatus
 from budgetreg.runs.manifest import cells_of, run_manifest
-from budgetreg.runs.schema import CURVES, MODEL
 from budgetreg.runs.series import labelled, read_folder
-from budgetreg.runs.tables import rows_of
+from budgetreg.runs.tables import CURVES, MODEL, rows_of
 
 _DIGESTED = (CURVES, MODEL)
 """Files that have the same bytes whenever the same run is computed; others hold seconds."""

@@ -11,9 +11,9 @@ from budgetreg.report.page import GENERATOR, Section, html
 from budgetreg.report.reproduced import section_of_figure
 from budgetreg.report.runs import sections_of_runs
 from budgetreg.report.studies import section_of_study
-from budgetreg.runs.folders import RunStatus, read_status
+from budgetreg.runs.journal import RunStatus, read_status
 from budgetreg.runs.manifest import read_manifest, read_merged_manifest
-from budgetreg.runs.schema import MANIFEST, REPORT
+from budgetreg.runs.tables import MANIFEST, REPORT
 
 _NAMED = 3  # places in the heading of the page
 

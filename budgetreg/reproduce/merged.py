@@ -20,15 +20,14 @@ from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.runs.manifest import (
     RecordedCell,
     cells_of,
+    promised,
     read_manifest,
     read_merged_manifest,
     read_tables,
     run_manifest,
     write_manifest,
 )
-from budgetreg.runs.reproducibility import promised
-from budgetreg.runs.schema import CELL, CURVES, MANIFEST, RUNS
-from budgetreg.runs.tables import as_csv, expanded, meanings_of, rows_of
+from budgetreg.runs.tables import CELL, CURVES, MANIFEST, RUNS, as_csv, expanded, meanings_of, rows_of
 
 _Rows = list[dict[str, str]]
 

@@ -10,8 +10,7 @@ from budgetreg.errors import UserError
 from budgetreg.reproduce.findings import VERDICTS, Findings, tally
 from budgetreg.reproduce.tables import claims, folded, savings, table
 from budgetreg.runs.manifest import read_merged_manifest
-from budgetreg.runs.schema import CLAIMS, MANIFEST, SAVINGS
-from budgetreg.runs.tables import rows_of
+from budgetreg.runs.tables import CLAIMS, MANIFEST, SAVINGS, rows_of
 
 MARK = "<!-- Written by `budgetreg reproduce` -->\n"
 """How each page begins, so that no other file is replaced by one."""

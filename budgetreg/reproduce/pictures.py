@@ -21,8 +21,7 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.reproduce.merged import CellResults, manifest_of
 from budgetreg.reproduce.recipes import Recipe
-from budgetreg.runs.manifest import read_merged_manifest, write_manifest
-from budgetreg.runs.provenance import identity_of, provenance
+from budgetreg.runs.manifest import identity_of, provenance, read_merged_manifest, write_manifest
 from budgetreg.streams import generator, subset
 
 IMAGES = 6

@@ -4,11 +4,9 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -18,10 +16,8 @@ from budgetreg.analysis.claim_kinds import Published
 from budgetreg.analysis.claims import Claim
 from budgetreg.analysis.claims import parse as parse_claim
 from budgetreg.config import catalogue
-from budgetreg.config.composition import Composer
-from budgetreg.config.options import checked
-from budgetreg.config.sections import TOP
-from budgetreg.config.sweeps import left_out
+from budgetreg.config.composition import Composer, combinations
+from budgetreg.config.options import TOP, checked
 from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.drawing import Drawing
 from budgetreg.figures.drawing import parse as parse_drawing
@@ -116,7 +112,7 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
     content: dict[str, Any] = {key: OmegaConf.to_container(composer.base[key]) for key in keys}
     checked(content, {key: TOP[key] for key in keys}, "")
     protocols = tuple(map(str, content["protocols"]))
-    choices = _combinations(composer.base.hydra.sweeper.params or {}, protocols, content["omit"])
+    choices = combinations(composer.base.hydra.sweeper.params or {}, protocols, content["omit"])
     cells = tuple(_cells(composer, choices, given))
     claims = tuple(map(parse_claim, content["claims"]))
     repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
@@ -140,23 +136,6 @@ def _drawing(name: str, content: Mapping[str, Any]) -> Drawing:
         raise ConfigError(f"figure.beside: {unknown[0]}: no such recipe{nearest(unknown[0], names())}")
     beside = {other: published_points(other) for other in drawing.beside}
     return replace(drawing, published=published_points(name), published_beside=beside)
-
-
-def _combinations(
-    sweep: Mapping[Any, Any], protocols: Sequence[str], omit: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return all combinations of a sweep and of presets except those that a recipe leaves out."""
-    axes = []
-    for override in OverridesParser.create().parse_overrides([f"{key}={value}" for key, value in sweep.items()]):
-        values = override.sweep_iterator() if override.is_sweep_override() else [override.value()]
-        axes.append([(override.key_or_group, value) for value in values])
-    if protocols:
-        axes.append([("protocol", protocol) for protocol in protocols])
-    keys = {axis[0][0] for axis in axes}
-    for condition in omit:
-        if not isinstance(condition, dict) or not condition.keys() <= keys:
-            raise ConfigError(f"omit: each must have keys of the sweep ({', '.join(sorted(keys))})")
-    return [choice for choice in map(dict, product(*axes)) if not left_out(choice, omit)]
 
 
 def _cells(composer: Composer, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:

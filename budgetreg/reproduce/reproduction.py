@@ -16,9 +16,8 @@ from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.reproduce.staleness import receipt_of, results_in
-from budgetreg.runs.schema import CLAIMS, CURVES, SAVINGS
 from budgetreg.runs.series import Series, labelled, read_folder
-from budgetreg.runs.tables import rows_of
+from budgetreg.runs.tables import CLAIMS, CURVES, SAVINGS, rows_of
 
 QUICK_REPETITIONS = 2
 _FIGURE = "curves"
@@ -152,8 +151,7 @@ def judged(recipe: Recipe, results: Path, read: Callable[[Path], list[Series]]) 
 def _run(recipe: Recipe, cells: Sequence[Cell], folder: Path) -> Iterator[tuple[str, CellResults]]:
     """Give the results of some cells, which are run unless there are complete runs of them in a folder."""
     from budgetreg.protocol.plan import make_plan  # here, as current results do not need it
-    from budgetreg.runs.choices import remarks
-    from budgetreg.runs.runner import execute
+    from budgetreg.runs.runner import execute, remarks
 
     known = find_runs(folder) if folder.is_dir() else {}
     unfinished, choices = [], []

@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.config.nested import diff, merge
+from budgetreg.config.nested import diff, merge, number_ranges
 from budgetreg.errors import ConfigError
 from budgetreg.figures.receipt import Receipt
 from budgetreg.files import digest
 from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe, names, read_recipe
-from budgetreg.runs.manifest import RecordedCell, cells_of, read_merged_manifest
-from budgetreg.runs.naming import number_ranges
-from budgetreg.runs.provenance import changes
-from budgetreg.runs.schema import CURVES, RUNS
+from budgetreg.runs.manifest import RecordedCell, cells_of, changes, read_merged_manifest
+from budgetreg.runs.tables import CURVES, RUNS
 
 STALE, MISSING, SHORT, NEEDLESS = "stale", "missing", "fewer", "no longer"
 _NO_CELL = "the recipe has no such cell"

@@ -11,7 +11,7 @@ from budgetreg.reproduce.merged import read_rows
 from budgetreg.reproduce.recipes import Recipe, read_recipe
 from budgetreg.reproduce.staleness import changed
 from budgetreg.runs.manifest import RecordedCell, cells_of, read_manifest, read_merged_manifest, results_manifest
-from budgetreg.runs.schema import CURVES
+from budgetreg.runs.tables import CURVES
 from budgetreg.runs.verification import Comparison, Computation, Sample, compare, recompute, verify_run
 
 Report = Callable[[str], object]

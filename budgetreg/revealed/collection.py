@@ -11,7 +11,7 @@ import numpy as np
 
 from budgetreg.data.dataset import Groups
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import JointMoments
+from budgetreg.metering.table import JointMoments
 from budgetreg.revealed.designs import Draw, fixed_size, per_money, regression_weights, replaced, working_probabilities
 from budgetreg.streams import BLOCK, subset
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from budgetreg.data.dataset import Groups
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.centring import JointMoments
+    from budgetreg.metering.table import JointMoments
 
 MIX = 0.1
 """Share of equal probabilities in the draws for regressions."""

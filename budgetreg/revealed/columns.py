@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from budgetreg.metering.centring import JointMoments, sums
+from budgetreg.metering.table import JointMoments, sums
 from budgetreg.revealed.collection import Block
 from budgetreg.tasks import Outputs, WithIntercept
 

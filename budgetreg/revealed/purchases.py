@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from budgetreg.metering.accessor import Accessor
+from budgetreg.metering.table import JointMoments
 from budgetreg.revealed.collection import Collected, Entries
 from budgetreg.revealed.designs import per_money, regression_weights
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.centring import JointMoments
+    from budgetreg.metering.table import JointMoments
 
 _VALUES = 2
 """Values of each attribute, on average, that the first round buys."""

@@ -12,14 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from budgetreg.config.extensions import blamed
 from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
-from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import FAILED, FINISHED, Entry
 
 Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
-
-Outcome = tuple[Entry, str]
-"""The entry of a repetition for the journal, and the traceback if it failed, unless another package is to blame."""
 
 
 def batches(plan: Plan, repetitions: Sequence[int], workers: int) -> Iterator[tuple[int, Sequence[int]]]:
@@ -31,7 +27,7 @@ def batches(plan: Plan, repetitions: Sequence[int], workers: int) -> Iterator[tu
 
 def attempt(
     function: Repetitions, plan: Plan, repetitions: Sequence[int], progress: Callable[[float], None]
-) -> list[Outcome]:
+) -> list[Entry]:
     """Compute repetitions in this process.
 
     Parameters
@@ -47,8 +43,8 @@ def attempt(
 
     Returns
     -------
-    list of (dict, str)
-        The entry of each for the journal, and the traceback if it failed.
+    list of dict
+        The entry of each for the journal. If it failed, ``trace`` is its traceback, unless another package is to blame.
 
     Raises
     ------
@@ -56,14 +52,13 @@ def attempt(
         If a repetition raises one, or needs more memory than there is.
     """
     started = time.perf_counter()
-    outcomes: list[dict[str, Any]]
-    trace = ""
+    entries: list[Entry]
     try:
         # One thread, because the last bits of a sum depend on their number; no warnings, because overflow is refused.
         with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"), blamed():
             results = function(plan, repetitions, progress)
         _refuse_overflow(results)
-        outcomes = [{"status": FINISHED, "result": result} for result in results]
+        entries = [{"status": FINISHED, "result": result} for result in results]
     except UserError:
         raise
     except Exception as error:
@@ -71,20 +66,19 @@ def attempt(
         if isinstance(error, ContractError) and not plugin:
             raise
         if len(repetitions) > 1:  # one of them failed: each is tried alone
-            alone: list[Outcome] = []
+            entries = []
             for done, repetition in enumerate(repetitions):
-                alone += attempt(function, plan, [repetition], partial(_share, progress, done, len(repetitions)))
-            return alone
+                entries += attempt(function, plan, [repetition], partial(_share, progress, done, len(repetitions)))
+            return entries
         if isinstance(error, MemoryError):
             raise too_large(plan.config.algo.name, plan.d, error) from error
-        outcomes = [{"status": FAILED, "message": str(error) if plugin else described(error)}]
-        trace = "" if plugin else traceback.format_exc()
+        entries = [{"status": FAILED, "message": described(error), "trace": traceback.format_exc()}]
+        if plugin:
+            entries = [{"status": FAILED, "message": str(error)}]
     progress(1.0)
     seconds = (time.perf_counter() - started) / len(repetitions)
-    return [
-        ({"repetition": repetition, **outcome, "seconds": seconds}, trace)
-        for repetition, outcome in zip(repetitions, outcomes, strict=True)
-    ]
+    numbered = zip(repetitions, entries, strict=True)
+    return [{"repetition": repetition, **entry, "seconds": seconds} for repetition, entry in numbered]
 
 
 def _share(progress: Callable[[float], None], done: int, of: int, fraction: float) -> None:
@@ -100,7 +94,7 @@ def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
                 value = point.get(name)
                 if value is not None and not isfinite(value):
                     raise _overflow(f"{name} is {value}", point["examples"])
-        if not all(np.isfinite(array).all() for array in unpacked(result["model"]).values()):
+        if not all(np.isfinite(array).all() for array in result["model"].values()):
             raise _overflow("what was learned is not finite", result["curve"][-1]["examples"])
 
 

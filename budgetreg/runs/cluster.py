@@ -5,9 +5,12 @@ libraries must be those that the plan was made with, so that the results have th
 with one line.
 """
 
+import asyncio
+import logging
 import pickle
+import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,13 +20,95 @@ from threadpoolctl import threadpool_limits
 
 from budgetreg.data.cache import Stamp, trust, verified
 from budgetreg.errors import ConfigError, UserError, described
+from budgetreg.files import os_errors_explained
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.attempts import Outcome, Repetitions, attempt, batches
+from budgetreg.runs.attempts import Repetitions, attempt, batches
+from budgetreg.runs.journal import Entry
+from budgetreg.runs.manifest import libraries
 from budgetreg.runs.progress import reporter
-from budgetreg.runs.provenance import libraries
-from budgetreg.runs.scheduler import Connection, connection
-from budgetreg.runs.workers import WorkerDied, keep_freed_memory, pin_blas_threads
+from budgetreg.runs.scratch import scratch_folder
+from budgetreg.runs.workers import WorkerDied, interrupts_ignored, keep_freed_memory, pin_blas_threads
+
+_PERIOD = 2.0  # seconds without a result after which the scheduler is asked whether it is there
+_LOGGERS = ("distributed", "distributed.client", "tornado.application", "asyncio")
+
+
+class ClusterLost(UserError):  # noqa: N818 - the name describes the event
+    """The scheduler does not answer, or has stopped answering."""
+
+    exit_code = 1
+
+
+class Connection:
+    """A connection with a scheduler.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The connection as dask knows it.
+    place : str
+        Where the scheduler is, in words.
+    """
+
+    def __init__(self, client: Any, place: str) -> None:
+        self.client, self.place = client, place
+
+    def threads(self) -> int:
+        """Return the number of threads of all workers.
+
+        Raises
+        ------
+        ClusterLost
+            If the scheduler does not answer in time.
+        """
+        try:
+            return sum(self.client.nthreads(callback_timeout=_limit()).values())
+        except Exception as error:
+            raise self.lost() from error
+
+    def arriving(self, futures: Mapping[Any, object]) -> Iterator[Any]:
+        """Yield futures as they end, in any order, even if they end because the scheduler is lost.
+
+        Raises
+        ------
+        ClusterLost
+            If the scheduler does not answer in time.
+        """
+        ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for future in futures:
+            future.add_done_callback(ended.put)
+        for _ in range(len(futures)):
+            while True:
+                try:
+                    future = ended.get(timeout=_PERIOD)
+                    break
+                except queue.Empty:
+                    self.threads()
+            yield future
+
+    def result(self, future: Any) -> Any:
+        """Return the result of a future that has ended, or raise what it has raised.
+
+        Raises
+        ------
+        ClusterLost
+            If the scheduler does not answer in time.
+        """
+        while True:
+            try:
+                return future.result(timeout=_limit())
+            except TimeoutError:
+                if future.status == "error":  # the task itself has raised it
+                    raise
+                self.threads()
+
+    def lost(self) -> ClusterLost:
+        """Return the error that the scheduler has stopped answering."""
+        return ClusterLost(
+            f"the dask scheduler {self.place} no longer answers: finished repetitions are kept, and the same command "
+            "resumes the run, also with another backend"
+        )
 
 
 class _Withdrawn(BaseException):
@@ -34,9 +119,9 @@ class _Withdrawn(BaseException):
 
 
 @contextmanager
-def outcomes(
+def arriving(
     plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
-) -> Iterator[Iterator[list[Outcome]]]:
+) -> Iterator[Iterator[list[Entry]]]:
     """Compute repetitions with all workers of the scheduler that the plan names, or with `n_jobs` that are started.
 
     If a worker dies, another one gets its repetitions. No worker goes on computing after the block, however it ends:
@@ -53,8 +138,8 @@ def outcomes(
 
     Yields
     ------
-    iterator of list of (dict, str)
-        The outcomes of repetitions that were computed together, as they arrive.
+    iterator of list of dict
+        The entries of repetitions that were computed together, as they arrive, see `budgetreg.runs.attempts.attempt`.
 
     Raises
     ------
@@ -69,12 +154,12 @@ def outcomes(
     """
     n_workers = min(plan.config.n_jobs, len(repetitions))
     with connection(plan.config.backend.address, n_workers) as scheduler:
-        yield _arriving(scheduler, plan.located(), repetitions, function, slots)
+        yield _entries(scheduler, plan.located(), repetitions, function, slots)
 
 
-def _arriving(
+def _entries(
     scheduler: Connection, plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
-) -> Iterator[list[Outcome]]:
+) -> Iterator[list[Entry]]:
     import cloudpickle  # dask brings it
 
     at_once = scheduler.threads()
@@ -93,11 +178,11 @@ def _arriving(
         reports.pop(future)(1.0)
 
 
-def _result(scheduler: Connection, future: Any) -> list[Outcome]:
+def _result(scheduler: Connection, future: Any) -> list[Entry]:
     from distributed.scheduler import KilledWorker
 
     try:
-        result: list[Outcome] = scheduler.result(future)
+        result: list[Entry] = scheduler.result(future)
     except UserError:
         raise
     except KilledWorker as error:
@@ -121,7 +206,7 @@ def _attempt_there(
     repetitions: Sequence[int],
     versions: Mapping[str, str | None],
     stamps: Mapping[str, Stamp],
-) -> list[Outcome]:
+) -> list[Entry]:
     """Compute repetitions in a worker, unless its libraries or data differ from those that the plan was made with."""
     from distributed import get_worker
 
@@ -156,3 +241,111 @@ def _compute_in_one_thread() -> None:
     pin_blas_threads()  # for libraries that are loaded later
     keep_freed_memory()
     threadpool_limits(1)
+
+
+@contextmanager
+def connection(address: str | None, n_workers: int) -> Iterator[Connection]:
+    """Connect to a scheduler for the block.
+
+    Parameters
+    ----------
+    address : str or None
+        Where it is; None starts one on this machine, with workers, and ends all of them after the block.
+    n_workers : int
+        The number of workers that are started.
+
+    Raises
+    ------
+    ClusterLost
+        If no scheduler answers in time.
+    ConfigError
+        If dask is not installed.
+    """
+    try:
+        import distributed  # noqa: F401 - a process may have loaded parts of it
+        from distributed.utils import LoopRunner
+    except ImportError as error:
+        raise ConfigError(f"backend=dask needs dask ({error}): pip install 'budgetreg[dask]'") from error
+    place = "on this machine" if address is None else f"at {address}"
+    with ExitStack() as stack:
+        stack.enter_context(_without_log())
+        runner = LoopRunner(asynchronous=False)
+        runner.start()
+        stack.callback(runner.stop)
+        try:
+            if address is None:
+                address = _started(stack, runner.loop, n_workers)
+            client = runner.run_sync(_connected, address)
+        except UserError:
+            raise
+        except Exception as error:
+            raise ClusterLost(f"no dask scheduler answers {place}: {_reason(error)}") from error
+        stack.callback(_close, client)  # then the scheduler withdraws tasks that nobody waits for
+        yield Connection(client, place)
+
+
+def _started(stack: ExitStack, loop: Any, n_workers: int) -> str:
+    """Start a scheduler and workers on this machine, which the stack ends; return the scheduler's address."""
+    import dask
+    from distributed import LocalCluster
+
+    with os_errors_explained("write temporary files"):
+        folder = stack.enter_context(scratch_folder())
+    stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
+    with interrupts_ignored():
+        cluster = LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else it warns where its usual port is taken
+            silence_logs=logging.CRITICAL,
+            loop=loop,
+        )
+    stack.callback(cluster.close)
+    return str(cluster.scheduler_address)
+
+
+async def _connected(address: str) -> Any:
+    from distributed import Client
+
+    client = Client(address, asynchronous=True, set_as_default=False)
+    try:
+        return await asyncio.wait_for(client, _limit() + 1)  # it takes longer than dask's own message
+    except BaseException:
+        with suppress(Exception):
+            await client.close(timeout=1)
+        raise
+
+
+def _close(client: Any) -> None:
+    with suppress(Exception):  # a scheduler that does not answer
+        client.close(timeout=_PERIOD)
+
+
+def _limit() -> float:
+    """Return the seconds within which a scheduler has to answer."""
+    import dask
+    from dask.utils import parse_timedelta
+
+    return float(parse_timedelta(dask.config.get("distributed.comm.timeouts.connect")))
+
+
+def _reason(error: BaseException) -> str:
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    if isinstance(error, TimeoutError):
+        return f"nothing came within {_limit():g} seconds"
+    if isinstance(error, (MemoryError, ValueError)):  # dask reads the first bytes as a length
+        return f"perhaps something else answers there ({described(error)})"
+    return described(error)
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Silence dask's log in the block, because our messages report the same in one line."""
+    with ExitStack() as stack:
+        for logger in map(logging.getLogger, _LOGGERS):
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL)
+        yield

@@ -1,31 +1,44 @@
-"""``model.npz``: what a run has learned."""
+"""``model.npz``: what a run has learned, and what it predicts for the rows of another table."""
 
+import base64
 import io
-import math
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.data.binary_files import DAMAGE, Header, members, read_array, read_header
-from budgetreg.data.tables import one_line, reading
-from budgetreg.errors import ConfigError, DataError
-from budgetreg.files import Damaged, content_of_regular
-from budgetreg.protocol.outcome import unpacked
+from budgetreg.data.attributes import UNIT
+from budgetreg.data.binary_files import DAMAGE, members, read_array
+from budgetreg.data.dataset import Dataset, as_values, row_blocks
+from budgetreg.data.file import FORMATS, opener, parse_file
+from budgetreg.data.registry import ALL
+from budgetreg.data.tables import NO_TARGET, data_row, one_line, reading, shown
+from budgetreg.data.text_files import first_index, open_libsvm
+from budgetreg.errors import ConfigError, DataError, quoted
+from budgetreg.files import Damaged, content_of_regular, files_below, regular
+from budgetreg.notices import say
+from budgetreg.protocol.calibration import probability
 from budgetreg.runs.journal import Entry, read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
-from budgetreg.runs.schema import MANIFEST, MODEL, MODEL_ARRAYS, MODELS
+from budgetreg.runs.tables import MANIFEST, MODEL, MODEL_ARRAYS, MODELS, PREDICTION_COLUMNS, as_csv
+
+if TYPE_CHECKING:
+    from budgetreg.runs.series import Results
+
 
 _FOR_PROBABILITIES = {"share", "explained"}
+_BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
+_MOST_RUNS = 9
+
 Arrays = Mapping[str, np.ndarray]
-_T = TypeVar("_T")
 
 
 def model_npz(
-    models: Mapping[int, Mapping[str, Any]],
+    models: Mapping[int, Arrays],
     names: Sequence[str],
     target: str,
     labels: Sequence[str] = (),
@@ -38,7 +51,7 @@ def model_npz(
     Parameters
     ----------
     models : mapping
-        What was learned, packed as by `protocol.outcome.packed`, by number of the repetition; at least one.
+        What was learned, by number of the repetition; at least one.
     names : sequence of str
         Names of the attributes; empty if they have none.
     target : str
@@ -51,7 +64,7 @@ def model_npz(
         What the file ends in: a mark of the command that wrote it.
     """
     numbers = sorted(models)
-    learned = [unpacked(models[number]) for number in numbers]
+    learned = [models[number] for number in numbers]
     # Earlier versions kept nothing for probabilities, and a run may have gone on from there.
     common = [name for name in learned[0] if all(name in model for model in learned)]
     arrays = {name: np.stack([model[name] for model in learned]) for name in common}
@@ -78,19 +91,41 @@ def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
     manifest = run_manifest(folder)
     arrays = _arrays(folder, manifest)
     if not arrays:
-        return {number: unpacked(model) for number, model in journaled_models(folder, manifest["data"]["d"]).items()}
+        return journaled_models(folder, manifest["data"]["d"])
     numbers = arrays.pop("repetitions").tolist()
     learned = {name: array for name, array in arrays.items() if name not in MODEL_ARRAYS}
     return {number: {name: array[at] for name, array in learned.items()} for at, number in enumerate(numbers)}
 
 
-def journaled_models(folder: Path, d: int) -> dict[int, dict[str, Any]]:
-    """Return what a run has learned by now, packed, by number of the repetition.
+def journaled_models(folder: Path, d: int) -> dict[int, dict[str, np.ndarray]]:
+    """Return what a run has learned by now, by number of the repetition.
 
     Entries that are no model of ``d`` attributes are left out, as if they were damaged.
     """
-    entries = read_journal(folder / MODELS)
-    return {entry["repetition"]: entry["result"] for entry in entries if _is_model(entry, d)}
+    models = ((entry, _model_of(entry, d)) for entry in read_journal(folder / MODELS))
+    return {entry["repetition"]: model for entry, model in models if model is not None}
+
+
+def packed(model: Arrays) -> dict[str, Any]:
+    """Return arrays of floats as a journal holds them; an array of zeros takes no space."""
+    arrays = {name: np.asarray(array, dtype="<f8") for name, array in model.items()}
+    return {
+        name: {
+            "shape": list(array.shape),
+            **({_BYTES: base64.b64encode(array.tobytes()).decode()} if array.any() else {}),
+        }
+        for name, array in arrays.items()
+    }
+
+
+def unpacked(text: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return the arrays that `packed` was given, bit by bit except for the sign of a zero in an array of zeros."""
+    arrays = {}
+    for name, array in text.items():
+        arrays[name] = np.zeros(array["shape"])
+        if _BYTES in array:
+            arrays[name] = np.frombuffer(base64.b64decode(array[_BYTES]), "<f8").reshape(array["shape"])
+    return arrays
 
 
 def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
@@ -166,35 +201,33 @@ def _checked(content: bytes, d: int | None, done: int | None) -> dict[str, np.nd
     DAMAGE
         If it is no such model.
     """
+    arrays: dict[str, np.ndarray] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        files = members(archive)
-        headers = {name: _of(archive, info, read_header) for name, info in files.items()}
-        if d is None and "c" in headers:
-            d = headers["c"].shape[-1] if headers["c"].shape else 0
-        _check_headers(headers, d or 0)
-        arrays = {name: _of(archive, info, read_array) for name, info in files.items()}
-        _check_values(arrays, done)
+        for name, info in members(archive).items():
+            with archive.open(info) as file:
+                arrays[name] = read_array(file, info.file_size)
+    lead = arrays["repetitions"].shape if "repetitions" in arrays else ()
+    if len(lead) != 1:
+        raise ValueError("it holds no list of repetitions")
+    if d is None:
+        d = arrays["c"].shape[-1] if arrays.get("c", np.empty(())).ndim else 0
+    wrong = _misfit({name: array.shape for name, array in arrays.items() if name not in MODEL_ARRAYS}, d, lead)
+    if wrong:
+        raise ValueError(wrong)
+    if done not in (None, *lead):
+        raise ValueError(f"it holds {lead[0]} repetitions, and {MANIFEST} counts {done}")
     return arrays
 
 
-def _is_model(entry: Entry, d: int) -> bool:
+def _model_of(entry: Entry, d: int) -> dict[str, np.ndarray] | None:
+    """Return the model in an entry of the journal; None if it is none of d attributes."""
     try:
-        packed = entry["result"]
+        text = entry["result"]
         # Shapes first, as `unpacked` asks for as much memory as they say.
-        if type(entry["repetition"]) is not int or _misfit({name: packed[name]["shape"] for name in packed}, d):
-            return False
-        arrays = unpacked(packed)
-        return all(np.isfinite(array).all() for array in arrays.values()) and _are_shares(arrays)
+        fits = type(entry["repetition"]) is int and not _misfit({name: text[name]["shape"] for name in text}, d)
+        return unpacked(text) if fits else None
     except (AttributeError, KeyError, TypeError, ValueError):
-        return False
-
-
-def _are_shares(arrays: Arrays) -> bool:
-    """Return whether what probabilities are computed from, if it is there, is possible."""
-    if "share" not in arrays:
-        return True
-    share, explained = arrays["share"], arrays["explained"]
-    return bool(((share > 0) & (share < 1) & (explained >= 0) & (explained < 1)).all())
+        return None
 
 
 def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = ()) -> str:
@@ -213,58 +246,253 @@ def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = (
     return f"V has {n} columns, and 1 to {d} are possible" if "V" in shapes and not 1 <= n <= d else ""
 
 
-def _of(archive: zipfile.ZipFile, info: zipfile.ZipInfo, read: Callable[[IO[bytes], int], _T]) -> _T:
-    with archive.open(info) as file:
-        return read(file, info.file_size)
-
-
-def _check_headers(headers: Mapping[str, Header], d: int) -> None:
-    """Raise a ValueError if arrays of these shapes and types are no model, before any of them takes memory."""
-    shapes = {name: header.shape for name, header in headers.items()}
-    lead = shapes.get("repetitions", ())
-    if len(lead) != 1:
-        raise ValueError("it holds no list of repetitions")
-    wrong = _misfit({name: shape for name, shape in shapes.items() if name not in MODEL_ARRAYS}, d, lead)
-    if wrong:
-        raise ValueError(wrong)
-    others = {
-        "repetitions": ("i", lead),
-        "names": ("U", (d,)),
-        "target": ("U", ()),
-        "labels": ("U", (2,)),
-        "indices": ("i", (d,)),
-        "left_out": ("i", (math.prod(shapes.get("left_out", ())),)),
-    }
-    for name, header in headers.items():
-        if (header.dtype.kind, header.shape) != others.get(name, ("f", header.shape)):
-            raise ValueError(f"{name} has shape {header.shape} and type {header.dtype}")
-
-
-def _check_values(arrays: Arrays, done: int | None) -> None:
-    """Raise a ValueError if the values of arrays are no model, or not of as many repetitions as were finished."""
-    numbers, names = arrays["repetitions"].tolist(), arrays.get("names", np.empty(0)).tolist()
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ValueError(f"{name} holds numbers that are not finite")
-    if len(set(names)) < len(names):
-        raise ValueError("two attributes have the same name")
-    columns = [*arrays.get("indices", np.empty(0)), *arrays.get("left_out", np.empty(0))]
-    if (
-        len(set(columns)) < len(columns)
-        or min(columns, default=0) < 0
-        or (np.diff(arrays.get("indices", [])) < 0).any()
-    ):
-        raise ValueError("the indices of its columns do not increase, or repeat")
-    if "labels" in arrays and arrays["labels"][0] == arrays["labels"][1]:
-        raise ValueError("the two labels are the same")
-    if not _are_shares(arrays):
-        raise ValueError("share and explained must be between 0 and 1")
-    if len(set(numbers)) < len(numbers) or min(numbers, default=-1) < 0:
-        raise ValueError("the numbers of repetitions are not 0 or more, each once")
-    if done not in (None, len(numbers)):
-        raise ValueError(f"it holds {len(numbers)} repetitions, and {MANIFEST} counts {done}")
-
-
 def _shown(numbers: Sequence[int]) -> str:
     first, last = numbers[0], numbers[-1]
     return f"{first} to {last}" if len(numbers) == last - first + 1 else ", ".join(map(str, numbers))
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for the rows of a table; see `budgetreg.runs.tables.PREDICTION_COLUMNS`.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (n,)
+        Averaged over the models.
+    probability : ndarray of float, shape (n,), or None
+        That of the second label; None if the target is not two-valued, or the model of an earlier version.
+    label : ndarray of str, shape (n,), or None
+        The label whose probability is larger.
+    notes : tuple of str
+        Which models predict and what they paid for, how the table was read, and the error if it has targets.
+    """
+
+    values: np.ndarray
+    probability: np.ndarray | None
+    label: np.ndarray | None
+    notes: tuple[str, ...]
+
+    def as_csv(self) -> str:
+        """Return the columns as text."""
+        columns = zip(PREDICTION_COLUMNS, (self.values, self.probability, self.label), strict=True)
+        known = {name: column.tolist() for name, column in columns if column is not None}
+        return as_csv(known, (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))).decode()
+
+
+def predict(folder: Path, path: Path, repetition: int | None = None) -> Predictions:
+    """Return what a run predicts for the rows of a table, with its error if the table has targets.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of a run; or a file with a model, such as ``budgetreg study export`` writes.
+    path : Path
+        A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, those of a
+        LIBSVM file by index, and others by their order. A column with the name of the target is not an attribute.
+        Columns that the run did not learn from may be there, with any content if they have names; so may those that
+        ``dataset.drop`` left out.
+    repetition : int, optional
+        The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    ConfigError
+        If the run learned a subspace, the run or the repetition is not finished, or the format is not supported.
+    DataError
+        If there is no run or no model, a file is damaged, the table is missing or unusable, or its columns do not fit.
+    """
+    from budgetreg.runs.series import read  # here, as pandas is slow to load and a run that is written needs none
+
+    with reading(folder):
+        alone = folder.is_file()
+    if not alone:
+        _refuse_sweep(folder)
+    elif repetition is not None:
+        raise ConfigError(f"repetition={repetition}: {folder} holds one model")
+    learned = read_regressor_file(folder) if alone else read_regressors(folder, repetition)
+    with reading(path):
+        if not path.is_dir():
+            regular(path)
+    if opener(path) is None:
+        raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
+    results = None if alone else read(folder)
+    labelled = "labels" in learned or (results is not None and bool(results.curves["test_error_rate"].notna().any()))
+    target, names, d = _target(path, str(learned.get("target", "")))
+    dropped = () if alone else run_manifest(folder).get("dropped", ())
+    options = {"path": str(path), "target": target, "scale": "none"}
+    if opener(path) is open_libsvm:
+        data = parse_file({**options, **_by_index(learned, dropped, path, folder)}).load()
+        columns = np.arange(data.X.shape[1])
+    else:
+        data = parse_file({**options, "drop": _left_out(learned, names, d, dropped, path)}).load()
+        columns = _columns(learned, data, dropped, path)
+    values, probabilities = np.empty(len(data.y)), np.empty(len(data.y))
+    calibrated = {"share", "explained", "labels"} <= learned.keys()
+    for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
+        X = as_values(data.X).rows(rows).astype(np.float64)[:, columns]
+        with np.errstate(over="ignore", invalid="ignore"):
+            each = [b + (X - c) @ w for w, b, c in zip(learned["w"], learned["b"], learned["c"], strict=True)]
+            values[rows] = np.mean(each, axis=0)
+            if calibrated:
+                each = list(map(probability, each, learned["share"].tolist(), learned["explained"].tolist()))
+                probabilities[rows] = np.mean(each, axis=0)
+    if not np.isfinite(values).all():
+        first = data_row(int(np.flatnonzero(~np.isfinite(values))[0]))
+        raise DataError(
+            f"{path}: {first}: the prediction of {folder} overflows: its model or this row has values "
+            "that are too large"
+        )
+    label = learned["labels"][(probabilities > 0.5).astype(int)] if calibrated else None
+    predictions = Predictions(values, probabilities if calibrated else None, label, ())
+    notes = [*([] if results is None else [_models_used(results, repetition)]), *data.notes]
+    if calibrated:
+        second = quoted(str(learned["labels"][1]))
+        notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
+    elif labelled:
+        notes.append(f"{folder} was written by an earlier version, without probabilities: the sign is the label")
+    if target != NO_TARGET:
+        known = results is not None and results.manifest["data"]["fingerprint"] == data.fingerprint()
+        notes.append(_error(data, predictions, labelled, learned, f"{len(values)} rows of {path}", known))
+    return replace(predictions, notes=tuple(notes))
+
+
+def _refuse_sweep(folder: Path) -> None:
+    """Refuse a folder above runs, with their names.
+
+    Raises
+    ------
+    DataError
+    """
+    below = [str(file.parent) for file in files_below(folder, MANIFEST)]
+    if below and str(folder) not in below:
+        more = f" and {len(below) - _MOST_RUNS} more (see budgetreg status)" if len(below) > _MOST_RUNS else ""
+        raise DataError(f"{folder} holds no run itself; the runs below it: {', '.join(below[:_MOST_RUNS])}{more}")
+
+
+def _models_used(results: "Results", repetition: int | None) -> str:
+    """Return which models predict, and what was paid for them."""
+    from budgetreg.runs.series import attributes_paid, money_paid
+
+    asked, paid = results.manifest["repetitions"], attributes_paid(results, repetition)
+    money, dataset = money_paid(results, repetition), results.manifest["config"].get("dataset", {})
+    bill = "what was paid is not recorded"
+    if paid is not None:
+        cost = f" ({money.total:,.6g} {dataset.get('unit') or UNIT})" if money else ""
+        tuning = ", tuning included" if paid.total > paid.final else ""
+        bill = f"{paid.total:,.0f} attributes were paid for{cost}{tuning}"
+    if dataset.get("split") == ALL:
+        return f"one model, learned once from all rows: {bill}"
+    if repetition is not None:
+        return f"the model of repetition {repetition}, one of {asked}: {bill}"
+    if asked == 1:
+        return f"the model of one split, as part of the rows was kept for a test: {bill}"
+    return f"the mean of {asked} models, each bought on a split of its own: {bill} in all; `budgetreg fit` learns one"
+
+
+def _error(data: Dataset, predictions: Predictions, labelled: bool, learned: Arrays, rows: str, known: bool) -> str:
+    """Return the error on the rows of a table, and what is known of whether they were learned from."""
+    y = data.y if labelled else _as_numbers(data)
+    if labelled != data.two_valued and y is data.y:
+        targets = "two labels" if data.two_valued else "targets other than two labels"
+        return f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed"
+    if labelled and "labels" in learned and list(data.labels) != learned["labels"].tolist():
+        ours, theirs = (" and ".join(map(quoted, labels)) for labels in (learned["labels"].tolist(), data.labels))
+        return f"the table has the labels {theirs} but the run learned {ours}: no error is computed"
+    values, label = predictions.values, predictions.label
+    errors = f"mean squared error {np.square(predictions.values - y).mean():.6g}"
+    if labelled:
+        right = np.sign(values) == data.y if label is None else label == learned["labels"][(data.y > 0).astype(int)]
+        errors += f", error rate {1 - right.mean():.4g}"
+    if known:
+        return f"{errors} on the {rows}, the table that was learned from: expect more on new rows"
+    return f"{errors} on the {rows}; whether any of them was learned from is not known"
+
+
+def _as_numbers(data: Dataset) -> np.ndarray:
+    """Return the targets of a table for a run that learned numbers: two different ones are read as labels."""
+    try:
+        low, high = map(float, data.labels)
+    except ValueError:  # no numbers, or no labels
+        return data.y
+    return np.where(data.y > 0, high, low)
+
+
+def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
+    """Return the target to pass to `parse_file`, `NO_TARGET` if the table has none, and names and number of columns."""
+    unnamed = _columns_of(path, NO_TARGET) or ((), 0)
+    for target in (named,) if unnamed[0] else filter(lambda name: name != NO_TARGET, (named, None)):
+        columns = _columns_of(path, target)
+        if columns is not None:
+            return target, *columns
+    return NO_TARGET, *unnamed
+
+
+def _columns_of(path: Path, target: str | None) -> tuple[Sequence[str], int] | None:
+    """Return names and number of a table's columns but the target; None if it has no such target."""
+    open_table = opener(path)
+    assert open_table is not None
+    try:
+        table = open_table(path, target)
+    except (DataError, OSError):
+        return None
+    return table.names, table.d - len(table.dropped)
+
+
+def _names(learned: Arrays) -> list[str]:
+    return learned["names"].tolist() if "names" in learned else []
+
+
+def _by_index(
+    learned: Arrays, dropped: Sequence[tuple[int, str]], path: Path, folder: Path
+) -> dict[str, tuple[int, int] | list[int]]:
+    """Return which indices of a LIBSVM file are columns, first and last, and which of these are left out.
+
+    A model of another format, or of an earlier version, has none: its columns count from the first index of the file.
+    """
+    if "indices" in learned:
+        left_out = learned["left_out"].tolist() if "left_out" in learned else []
+        every = [*learned["indices"].tolist(), *left_out]
+        return {"indices": (min(every), max(every)), "drop": left_out}
+    with reading(path):
+        first = first_index(path)
+    say(f"{folder} keeps no indices of columns: those of {path} are taken to begin at {first}")
+    return {
+        "indices": (first, first + learned["w"].shape[1] + len(dropped) - 1),
+        "drop": [first + at for at, _ in dropped],
+    }
+
+
+def _left_out(
+    learned: Arrays, names: Sequence[str], d: int, dropped: Sequence[tuple[int, str]], path: Path
+) -> list[str | int]:
+    """Return the columns of a table that the run did not learn from, as ``dataset.drop`` names them.
+
+    Without names in both tables these are the columns that the run left out, if the table has them.
+    """
+    needed = _names(learned)
+    if names and needed:
+        there = set(names)
+        missing = [name for name in needed if name not in there]
+        if missing:
+            raise DataError(f"{path}: there is no column {shown(list(map(repr, missing)))}, which the run learned from")
+        return sorted(there - set(needed))
+    has_them = d == learned["w"].shape[1] + len(dropped)
+    return [at + 1 for at, _ in dropped] if has_them else []
+
+
+def _columns(learned: Arrays, data: Dataset, dropped: Sequence[tuple[int, str]], path: Path) -> np.ndarray:
+    """Return the columns of a table that are the attributes, in the order in which the run learned them."""
+    needed, d = _names(learned), learned["w"].shape[1]
+    if data.names and needed:
+        place = {name: column for column, name in enumerate(data.names)}
+        return np.array([place[name] for name in needed])
+    if data.X.shape[1] != d:
+        raise DataError(
+            f"{path} has {data.X.shape[1]} attributes and the run learned from {d}: without names in both tables, "
+            "their columns must be the same in the same order"
+        )
+    return np.arange(d)

@@ -18,9 +18,8 @@ from budgetreg.data.dataset import Groups
 from budgetreg.data.tables import damage_reported, shown
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.runs.manifest import read_manifest, read_tables
-from budgetreg.runs.schema import COST, REVEAL_COLUMNS, REVEALS
 from budgetreg.runs.series import Series, labelled, read_tested
-from budgetreg.runs.tables import as_csv
+from budgetreg.runs.tables import COST, REVEAL_COLUMNS, REVEALS, as_csv
 
 
 def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> list[Series]:

@@ -3,10 +3,11 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,47 @@ from joblib import Parallel, delayed
 from budgetreg.data.cache import Stamp, trust, verified
 from budgetreg.errors import UserError
 from budgetreg.notices import plain_warnings, printable, say
-from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.plan import Plan, listed, of_unknown_scale
 from budgetreg.runs import workers
-from budgetreg.runs.attempts import Outcome, Repetitions, attempt, batches
-from budgetreg.runs.choices import Choices, choices_of
+from budgetreg.runs.attempts import Repetitions, attempt, batches
 from budgetreg.runs.journal import FAILED, Entry
 from budgetreg.runs.progress import Later, progress_bar, reporter
 from budgetreg.runs.store import Store
 
 _USELESS = 1e3
 """From this multiple of the error without attributes on, a learner has not diverged but has the wrong units."""
+
+_HEADS = {
+    "widened": "grids grew because the best value was the largest or smallest tried",
+    "edges": "some best values are the largest or smallest tried",
+    "left_out": of_unknown_scale("if you know their ranges, give dataset.ranges=FILE"),
+}
+_ENDS = {"low": "smallest", "high": "largest"}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices of tuning in one run.
+
+    Attributes
+    ----------
+    algo : str
+        The learner.
+    repetitions : int
+        Their number.
+    edges : mapping of str to int
+        In how many of them a best value lies at the end of its grid, by its description, which includes an advice.
+    widened : mapping of str to int
+        In how many of them a grid grew, by parameter.
+    left_out : mapping of str to int
+        In how many of them an attribute was left out, by its name.
+    """
+
+    algo: str
+    repetitions: int
+    edges: Mapping[str, int]
+    widened: Mapping[str, int]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,7 +72,7 @@ class RunOutcome:
     resumed : int
         Finished repetitions that an earlier call had left.
     choices : Choices
-        What tuning chose, which `budgetreg.runs.choices.remarks` reports.
+        What tuning chose, which `budgetreg.runs.runner.remarks` reports.
     """
 
     folder: Path
@@ -148,30 +180,32 @@ def computing(
 
     with (
         progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions), later) as slots,
-        _outcomes(plan, repetitions, function or run_repetitions, slots) as outcomes,
+        _arriving(plan, repetitions, function or run_repetitions, slots) as arriving,
     ):
-        yield (_with_trace_printed(entry, trace) for entry, trace in chain.from_iterable(outcomes))
+        yield map(_without_trace, chain.from_iterable(arriving))
 
 
-def _with_trace_printed(entry: Entry, trace: str) -> Entry:
-    if entry["status"] == FAILED and not trace:
-        say(f"repetition {entry['repetition']} failed: {entry['message']}")
-    elif trace:
+def _without_trace(entry: Entry) -> Entry:
+    """Print why a repetition has failed, if it has, and return its entry as the journal has it."""
+    trace = entry.pop("trace", "")
+    if trace:
         print(printable(f"repetition {entry['repetition']} failed:\n{trace}"), file=sys.stderr)
+    elif entry["status"] == FAILED:
+        say(f"repetition {entry['repetition']} failed: {entry['message']}")
     return entry
 
 
 @contextmanager
-def _outcomes(
+def _arriving(
     plan: Plan, repetitions: Sequence[int], function: Repetitions, slots: Path | None
-) -> Iterator[Iterator[list[Outcome]]]:
-    """Yield the outcomes as they arrive; no worker goes on computing after the block, however it ends."""
+) -> Iterator[Iterator[list[Entry]]]:
+    """Yield entries as they arrive; no worker goes on computing after the block, however it ends."""
     backend = plan.config.backend.name
     if backend == "dask":
         from budgetreg.runs import cluster
 
-        with cluster.outcomes(plan, repetitions, function, slots) as outcomes:
-            yield outcomes
+        with cluster.arriving(plan, repetitions, function, slots) as arriving:
+            yield arriving
         return
     n_jobs = min(plan.config.n_jobs, len(repetitions))
     tasks = (
@@ -190,16 +224,68 @@ def _outcomes(
             yield arriving
 
 
-def _close(outcomes: Generator[object, None, None]) -> None:
+def _close(arriving: Generator[object, None, None]) -> None:
     """End the workers if they are not done."""
     with warnings.catch_warnings(action="ignore"):  # joblib warns that we stop early
-        outcomes.close()
+        arriving.close()
 
 
 def _attempt_in_worker(
     function: Repetitions, plan: Plan, batch: Sequence[int], slots: Path | None, slot: int, stamps: Mapping[str, Stamp]
-) -> list[Outcome]:
+) -> list[Entry]:
     """Compute repetitions in a process that trusts the files that its parent has verified."""
     trust(stamps)
     with plain_warnings():
         return attempt(function, plan, batch, reporter(slots, slot, len(batch)))
+
+
+def choices_of(plan: Plan, results: Sequence[Mapping[str, Any]]) -> Choices:
+    """Return what tuning chose in a run.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was run.
+    results : sequence of mapping
+        The results of its repetitions, as `protocol.repetitions.run_repetitions` returns them.
+    """
+    edges: Counter[str] = Counter()
+    widened: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    for result in results:
+        last, before = (set(words.split()) for words in (result["run"]["edge"], result.get("edge_before", "")))
+        edges.update(_described(plan, edge) for edge in last)
+        edges.update(_described(plan, edge, " before the last checkpoint") for edge in before - last)
+        widened.update(result.get("widened", "").split())
+        left_out.update(result.get("left_out", ()))
+    return Choices(plan.config.algo.name, len(results), dict(edges), dict(widened), dict(left_out))
+
+
+def remarks(runs: Iterable[Choices]) -> list[str]:
+    """Return what the user should know about the choices of some runs: at most a line of each kind."""
+    by_learner = sorted(runs, key=lambda run: run.algo)
+    lines = []
+    for kind, head in _HEADS.items():
+        learners = []
+        for algo, group in groupby(by_learner, key=lambda run: run.algo):
+            same = list(group)
+            counts: Counter[str] = sum((Counter(getattr(run, kind)) for run in same), Counter())
+            hits = listed([f"{what} in {count}" for what, count in sorted(counts.items())])
+            if hits:
+                learners.append(f"{algo}: {hits} of {sum(run.repetitions for run in same)} repetitions")
+        if learners:
+            lines.append(f"{head}: {'; '.join(learners)}")
+    return lines
+
+
+def _described(plan: Plan, edge: str, when: str = "") -> str:
+    """Return an edge such as ``"B:high"`` in words, with what to try next if other values are possible."""
+    name, end = edge.split(":")
+    algo, widen = plan.config.algo, plan.config.tuning.widen
+    description = f"{name} {_ENDS[end]}{when}"
+    if not algo.in_grid(name).unlimited:
+        return description
+    if widen:
+        return f"{description} (raise tuning.widen, which is {widen})"
+    last, inner = algo.grid[name][:2] if end == "low" else algo.grid[name][:-3:-1]
+    return f"{description} (try {last * last / inner:.3g} in algo.grid.{name})"

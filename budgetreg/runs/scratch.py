@@ -52,8 +52,9 @@ def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterato
         lock.release()
 
 
-def remove_abandoned(prefix: str, parent: Path) -> None:
+def remove_abandoned(prefix: str = _PREFIX, parent: Path | None = None) -> None:
     """Remove the folders that killed processes left; what cannot be removed stays, because it does no harm."""
+    parent = Path(tempfile.gettempdir()) if parent is None else parent
     folders: list[Path] = []
     with suppress(OSError):  # a name that is too long
         folders += parent.glob(f"{prefix}*")

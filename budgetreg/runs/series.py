@@ -1,9 +1,11 @@
-"""Labelled series: the curves of one or many folders, each with its configuration and what distinguishes it."""
+"""Results read back: the curves of folders, what distinguishes each, its bill, and the variables of its axes."""
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -13,18 +15,116 @@ import pandas as pd
 
 from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Observation
+from budgetreg.config.nested import flatten, variants
+from budgetreg.config.options import AUTO
 from budgetreg.data.attributes import EQUAL, UNIT
 from budgetreg.data.registry import ALL
-from budgetreg.errors import DataError
-from budgetreg.runs.manifest import RecordedCell, cells_of
-from budgetreg.runs.naming import variants
-from budgetreg.runs.reading import CELL_COLUMNS, find_folders, read
-from budgetreg.runs.schema import AUC, CELL, COST
+from budgetreg.data.tables import damage_reported
+from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.files import files_below
+from budgetreg.runs.manifest import RecordedCell, cells_of, read_tables, results_manifest
+from budgetreg.runs.tables import AUC, CELL, COST, CURVES, PAID_COST, RUNS
+
+CELL_COLUMNS = ("dataset", "algo", "k")
+_TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
+_COUNT_COLUMNS = ("k", "repetition", "examples")
+_NO_RUNS = pd.DataFrame(columns=["repetition"])
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 LABEL_MEASURES = ("test_error_rate", AUC)
 """Measures of targets with two values; curves of some data lack the second."""
 SUBSPACE_MEASURES = ("relative_error", "excess_loss", "principal_angle")
+
+_ATTRIBUTES = ("attributes_total", "cells_tuning", "rows_full")
+_MONEY = ("cost_total", "cost_cells_tuning", "cost_rows_full")
+"""Columns of ``runs.csv``: paid for learning, for other cells of tuning, and for rows seen in full."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a run or of a reproduction.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    curves : DataFrame
+        ``curves.csv``: a row for each repetition and checkpoint (and cell, of a reproduction).
+    runs : DataFrame
+        ``runs.csv``: a row for each repetition, with the parameters chosen and the attribute bill; empty if missing.
+    manifest : dict
+        ``manifest.json``: configuration, versions, and what the columns mean.
+    """
+
+    folder: Path
+    curves: pd.DataFrame
+    runs: pd.DataFrame
+    manifest: dict[str, Any]
+
+
+def find_folders(folders: Iterable[Path]) -> list[Path]:
+    """Find the folders that hold a ``curves.csv``, at or below those given.
+
+    Parameters
+    ----------
+    folders
+        Folders of single runs, or folders above them (a multirun, a reproduction).
+
+    Returns
+    -------
+    list of Path
+        Sorted below each folder given, in the order given; no folder twice.
+
+    Raises
+    ------
+    DataError
+        If a folder does not exist, or no ``curves.csv`` is at or below it.
+    """
+    places: dict[Path, Path] = {}
+    for folder in map(Path, folders):
+        if not os.path.isdir(folder):
+            raise DataError(f"{folder}: no such folder")
+        below = sorted(path.parent for path in files_below(folder, CURVES))
+        if not below:
+            raise DataError(f"{folder}: no {CURVES} in it or below it; is the run finished?")
+        for path in below:
+            places.setdefault(path.resolve(), path)
+    return list(places.values())
+
+
+def read(folder: Path) -> Results:
+    """Read the results in a folder.
+
+    Raises
+    ------
+    DataError
+        If there are none, or a file is damaged or of another schema.
+    """
+    if not os.path.isdir(folder):
+        raise DataError(f"{folder}: no such folder")
+    tables = read_tables(folder, (CURVES, RUNS))
+    if CURVES not in tables:
+        raise DataError(f"{folder}: no {CURVES} in it; is the run finished?")
+    manifest = results_manifest(folder)
+    frames = {}
+    for name, content in tables.items():
+        with damage_reported(folder / name, ValueError, OverflowError):  # a manifest may hold no digests
+            frames[name] = _frame(content)
+    curves = frames[CURVES]
+    if curves.empty:
+        raise DataError(f"{folder / CURVES}: holds no finished repetition yet")
+    return Results(folder, curves, frames.get(RUNS, _NO_RUNS), manifest)
+
+
+def _frame(content: bytes) -> pd.DataFrame:
+    # As text first: the reader's own conversion to numbers is not exact in all its versions.
+    table = pd.read_csv(BytesIO(content), dtype=str, keep_default_na=False)
+    for column in table.columns.difference(list(_TEXT_COLUMNS)):
+        if column == "k" and (table[column] == AUTO).any():
+            table[column] = [value if value == AUTO else int(value) for value in table[column]]
+            continue
+        table[column] = table[column].replace("", "nan").astype(int if column in _COUNT_COLUMNS else float)
+    return table
 
 
 @dataclass(frozen=True)
@@ -125,7 +225,7 @@ def read_series(folders: Iterable[Path]) -> list[Series]:
     Parameters
     ----------
     folders
-        As for `budgetreg.runs.reading.find_folders`.
+        As for `budgetreg.runs.series.find_folders`.
 
     Returns
     -------
@@ -347,3 +447,157 @@ def _series(points: pd.DataFrame, runs: pd.DataFrame, cell: RecordedCell, folder
             full_row=cell.data.get("full_row"),
             n_test=cell.data.get("n_test"),
         )
+
+
+@dataclass(frozen=True)
+class Payments:
+    """The payments of some repetitions together.
+
+    A cell that was bought can be used again: what tuning revealed is counted without the cells that the final run has
+    revealed, too, and the sum is at least that of the rows that tuning saw in full.
+
+    Attributes
+    ----------
+    final, tuning, rows : float
+        Paid for the final run, for other cells that candidates and folds revealed, and for rows seen in full.
+    total : float
+        In all.
+    """
+
+    final: float
+    tuning: float
+    rows: float
+    total: float
+
+
+def attributes_paid(results: Results, repetition: int | None = None) -> Payments | None:
+    """Return what repetitions of a run, all or one, have paid for, in attributes; None if it was not recorded."""
+    data = results.manifest["data"]
+    full_row = data.get("full_row", data["d"])  # fewer, if some attributes are free or bought together
+    return _bill(_asked(results, repetition), _ATTRIBUTES, full_row)
+
+
+def money_paid(results: Results, repetition: int | None = None) -> Payments | None:
+    """Return the same in money; None if there are no prices."""
+    return _bill(_asked(results, repetition), _MONEY, 1)
+
+
+def series_paid(series: Series) -> tuple[Payments | None, Payments | None]:
+    """Return what all repetitions of a series have paid for, in attributes and in money; None as above."""
+    return _bill(series.runs, _ATTRIBUTES, series.full_row or series.d), _bill(series.runs, _MONEY, 1)
+
+
+def _asked(results: Results, repetition: int | None) -> pd.DataFrame:
+    wanted = results.curves["repetition"] if repetition is None else [repetition]
+    return results.runs[results.runs["repetition"].isin(wanted)]
+
+
+def _bill(runs: pd.DataFrame, columns: Sequence[str], unit_of_rows: int) -> Payments | None:
+    values = runs.reindex(columns=list(columns)).to_numpy(dtype=float)
+    if not values.size or np.isnan(values).any():
+        return None
+    final, tuning, rows = values[:, 0], values[:, 1], values[:, 2] * unit_of_rows
+    total = np.maximum(final + tuning, rows)
+    return Payments(*(float(part.sum()) for part in (final, tuning, rows, total)))
+
+
+def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return what pilot, tuning and final run pay for; what tuning revealed or saw in full was paid before them."""
+    cells, rows = _of_tuning(series, "cells_tuning", "rows_full")
+    return np.maximum(_column("attributes")(series, curve) + cells, rows * (series.full_row or series.d))
+
+
+def _paid_cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return the same in money."""
+    cells, rows = _of_tuning(series, "cost_cells_tuning", "cost_rows_full")
+    return np.maximum(_cost(series, curve) + cells, rows)
+
+
+def _of_tuning(series: Series, *columns: str) -> tuple[float, ...]:
+    """Return the means over repetitions of columns about tuning."""
+    runs = series.runs.reindex(columns=list(columns))
+    if runs.empty or runs.isna().any(axis=None):
+        raise DataError(
+            f"{series.folder}: what tuning of {series.label} paid for is not known, because {RUNS} does not count "
+            "cells: run it again, into another folder"
+        )
+    return tuple(runs.mean())
+
+
+def _cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    if COST not in curve:
+        raise ConfigError(f"x: {COST}: {series.label or series.algo} has no prices: set dataset.costs")
+    return _column(COST)(series, curve)
+
+
+def _column(name: str) -> Callable[[Series, pd.DataFrame], np.ndarray]:
+    return lambda series, curve: curve[name].to_numpy(dtype=float)
+
+
+def _effective_examples(series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return m (r/d)^2/n, which decides the excess of a subspace if Theorem 7 of Gonen et al. 2016 is sharp."""
+    return (
+        _column("examples")(series, curve)
+        * (series.attributes_per_example / series.d) ** 2
+        / int(series.config["algo"]["n_components"])
+    )
+
+
+ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
+    "attributes": _column("attributes"),
+    "paid": _paid,
+    "examples": _column("examples"),
+    COST: _cost,
+    PAID_COST: _paid_cost,
+    "effective_examples": _effective_examples,
+}
+"""Variables along a curve, as functions of a series and its mean curve."""
+
+OF: Mapping[str, Callable[[Series], float]] = {
+    "k": lambda series: series.attributes_per_example,
+    "d": lambda series: float(series.d),
+    "d/k": lambda series: series.d / series.attributes_per_example,
+}
+"""Variables of a whole series."""
+
+
+def along(name: str, series: Series, curve: pd.DataFrame) -> np.ndarray:
+    """Return a variable at each checkpoint of a series' mean curve.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such variable, or the series has no prices.
+    DataError
+        If its runs do not record what was paid.
+    """
+    if name not in ALONG:
+        raise ConfigError(f"x: {name}: no such variable{nearest(name, ALONG)}; variables: {', '.join(ALONG)}")
+    return ALONG[name](series, curve)
+
+
+def of(name: str, series: Series) -> object:
+    """Return a variable of a whole series: one of `OF`, or a key of its configuration such as ``dataset.alpha``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such variable.
+    """
+    if name in OF:
+        return OF[name](series)
+    flat = flatten(series.config)
+    if name not in flat:
+        raise ConfigError(f"{name}: no such key{nearest(name, flat)} or variable ({', '.join(OF)})")
+    return flat[name]
+
+
+def attainable(x: np.ndarray) -> np.ndarray:
+    """Return which checkpoints are the last at their place, bool.
+
+    Parameters
+    ----------
+    x : ndarray, shape (C,)
+        Where they lie, in increasing order. Several lie at the same place if what tuning saw in full pays for them all.
+    """
+    return np.append(np.diff(x) > 0, True)

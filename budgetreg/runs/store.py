@@ -11,13 +11,23 @@ from budgetreg.data.dataset import positions
 from budgetreg.errors import ConfigError
 from budgetreg.files import digest, os_errors_explained, remove_leftovers, write_atomically
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs import schema
 from budgetreg.runs.journal import FAILED, FINISHED, Entry, Journal, read_journal
-from budgetreg.runs.manifest import read_any_manifest, write_manifest
-from budgetreg.runs.models import journaled_models, model_npz
-from budgetreg.runs.provenance import conflict, identity_of, provenance
-from budgetreg.runs.reproducibility import promised
-from budgetreg.runs.tables import columns_of, labels_of, tables_of
+from budgetreg.runs.manifest import conflict, identity_of, promised, provenance, read_any_manifest, write_manifest
+from budgetreg.runs.models import journaled_models, model_npz, packed
+from budgetreg.runs.tables import (
+    JOURNAL,
+    LOCK,
+    MANIFEST,
+    MODEL,
+    MODELS,
+    REGRESSOR_ARRAYS,
+    RUN_FILES,
+    SCHEMA_VERSION,
+    SUBSPACE_ARRAYS,
+    columns_of,
+    labels_of,
+    tables_of,
+)
 
 _MOMENT = 0.2  # seconds: a process that only checks whether the lock is held keeps it for less
 
@@ -39,7 +49,7 @@ class Store:
         self.folder, self._plan = folder, plan
         self._identity = identity_of(plan)
         manifest = self._manifest_of_earlier()
-        for name in schema.RUN_FILES:
+        for name in RUN_FILES:
             remove_leftovers(folder / name)
         self._load()
         self.notes: tuple[str, ...] = ()
@@ -52,7 +62,7 @@ class Store:
         if self.missing():
             # Before there is a journal, because the manifest distinguishes our folder from somebody else's.
             self._write_manifest()
-        self._journal, self._models = Journal(folder / schema.JOURNAL), Journal(folder / schema.MODELS)
+        self._journal, self._models = Journal(folder / JOURNAL), Journal(folder / MODELS)
         self.notes += tuple(
             f"{journal.path} is damaged: {journal.dropped} of its lines are dropped, and computed again"
             for journal in (self._journal, self._models)
@@ -84,7 +94,7 @@ class Store:
         with ExitStack() as stack:
             with os_errors_explained(f"lock {folder}"):
                 try:
-                    stack.enter_context(FileLock(folder / schema.LOCK, timeout=_MOMENT))
+                    stack.enter_context(FileLock(folder / LOCK, timeout=_MOMENT))
                 except Timeout:  # one of the OSErrors
                     raise ConfigError(f"{folder} is in use by another run: wait, or choose another out=DIR") from None
             store = cls(folder, plan)
@@ -122,7 +132,8 @@ class Store:
         if entry["status"] == FINISHED:
             result = dict(entry["result"])
             # First, so that there is no entry without its model.
-            self._models.append({"repetition": entry["repetition"], "status": FINISHED, "result": result.pop("model")})
+            model = packed(result.pop("model"))
+            self._models.append({"repetition": entry["repetition"], "status": FINISHED, "result": model})
             entry = {**entry, "result": result}
         self._journal.append(entry)
 
@@ -146,9 +157,7 @@ class Store:
         tables = tables_of(self._plan, self.finished(), self.failed())
         learned = {entry["repetition"]: self._learned[entry["repetition"]] for entry in self.finished()}
         if learned:
-            tables[schema.MODEL] = model_npz(
-                learned, self._plan.names, self._plan.target, self._plan.labels, *self._indices()
-            )
+            tables[MODEL] = model_npz(learned, self._plan.names, self._plan.target, self._plan.labels, *self._indices())
         digests = {name: digest(content) for name, content in tables.items()}
         if self._digests and self._digests != digests:
             # If we are killed while the tables change, the manifest must not call any of them damaged.
@@ -173,7 +182,7 @@ class Store:
     def _load(self) -> None:
         """Read the last entry of each repetition; it is finished if it ever was and its model was kept."""
         self._learned = journaled_models(self.folder, self._plan.d)
-        entries = read_journal(self.folder / schema.JOURNAL)
+        entries = read_journal(self.folder / JOURNAL)
         kept = [entry for entry in entries if entry["status"] == FAILED or entry["repetition"] in self._learned]
         kept.sort(key=lambda entry: entry["status"] == FINISHED)
         self._entries = {entry["repetition"]: entry for entry in kept}
@@ -181,7 +190,7 @@ class Store:
     def _manifest_of_earlier(self) -> dict[str, Any]:
         """Return the manifest that an earlier call of the same run left; an empty one if the folder is new to us."""
         manifest = read_any_manifest(self.folder) or {}
-        current = schema.SCHEMA_VERSION
+        current = SCHEMA_VERSION
         version = manifest.get("schema_version", current)
         if version != current:
             raise ConfigError(
@@ -189,7 +198,7 @@ class Store:
                 "choose another out=DIR"
             )
         if "identity" not in manifest:
-            foreign = [name for name in schema.RUN_FILES if (self.folder / name).exists()]
+            foreign = [name for name in RUN_FILES if (self.folder / name).exists()]
             if foreign:
                 raise ConfigError(
                     f"{self.folder} holds a {foreign[0]} that budgetreg did not write: choose another out=DIR"
@@ -212,7 +221,7 @@ class Store:
             self._earlier.append(before)
             self.notes = (
                 f"{finished} finished repetitions that other versions, sources or processors computed are "
-                f"kept (see {schema.MANIFEST}); choose another out=DIR to compute all of them again",
+                f"kept (see {MANIFEST}); choose another out=DIR to compute all of them again",
             )
 
     def _write_manifest(self) -> None:
@@ -235,6 +244,6 @@ class Store:
             **self._provenance,
             "earlier": self._earlier,
             "columns": columns_of(self._plan, self.finished()),
-            "arrays": schema.REGRESSOR_ARRAYS if config.algo.predicts else schema.SUBSPACE_ARRAYS,
+            "arrays": REGRESSOR_ARRAYS if config.algo.predicts else SUBSPACE_ARRAYS,
         }
         write_manifest(self.folder, manifest, self._digests)

@@ -12,7 +12,7 @@ from budgetreg.notices import Notice
 from budgetreg.protocol.calibration import calibrated
 from budgetreg.protocol.in_memory import Choices, learn_table
 from budgetreg.protocol.outcome import packed
-from budgetreg.protocol.remarks import listed, of_unknown_scale
+from budgetreg.protocol.plan import listed, of_unknown_scale
 from budgetreg.runs.models import model_npz
 from budgetreg.study.state import State
 

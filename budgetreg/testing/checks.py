@@ -21,9 +21,8 @@ from budgetreg.config.extensions import blamed
 from budgetreg.config.options import REQUIRED, options_of
 from budgetreg.errors import ConfigError, DataError, described
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.centring import Origin
 from budgetreg.metering.ledger import Bill
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.streams import generator

@@ -13,8 +13,7 @@ from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
 from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr, ddaerr, two_phases
 from budgetreg.algorithms.registry import GROUPS, algo_options, cores, members, parameters, section
 from budgetreg.config import catalogue
-from budgetreg.config.options import ANYTHING, Options
-from budgetreg.config.sections import BACKEND, RECIPE, TOP, TUNINGS, tuning_options
+from budgetreg.config.options import ANYTHING, BACKEND, RECIPE, TOP, TUNINGS, Options, tuning_options
 from budgetreg.data.registry import kinds
 from markup import code, escaped, table
 

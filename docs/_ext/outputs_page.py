@@ -2,35 +2,47 @@
 
 from collections.abc import Mapping
 
-from budgetreg.runs import schema
+from budgetreg.runs.tables import (
+    CURVE_COLUMNS,
+    CURVES,
+    MODEL,
+    PREDICTION_COLUMNS,
+    REGRESSOR_ARRAYS,
+    REVEAL_COLUMNS,
+    REVEALS,
+    RUN_COLUMNS,
+    RUNS,
+    SUBSPACE_ARRAYS,
+    SUBSPACE_COLUMNS,
+)
 from markup import code, escaped, table
 
 _TABLES: tuple[tuple[str, str, Mapping[str, str], str], ...] = (
     (
-        schema.CURVES,
+        CURVES,
         "The learning curve of a regressor: a row for each repetition and checkpoint.",
-        schema.CURVE_COLUMNS,
+        CURVE_COLUMNS,
         "Column",
     ),
     (
-        f"{schema.CURVES} of subspaces",
+        f"{CURVES} of subspaces",
         "The learning curve of a subspace: a row for each repetition and checkpoint.",
-        schema.SUBSPACE_COLUMNS,
+        SUBSPACE_COLUMNS,
         "Column",
     ),
-    (schema.RUNS, "What was chosen and what was paid: a row for each repetition.", schema.RUN_COLUMNS, "Column"),
+    (RUNS, "What was chosen and what was paid: a row for each repetition.", RUN_COLUMNS, "Column"),
     (
-        schema.REVEALS,
+        REVEALS,
         "How often each attribute was revealed, if attributes have prices.",
-        schema.REVEAL_COLUMNS,
+        REVEAL_COLUMNS,
         "Column",
     ),
-    (schema.MODEL, "The final regressor of each repetition.", schema.REGRESSOR_ARRAYS, "Array"),
-    (f"{schema.MODEL} of subspaces", "The final subspace of each repetition.", schema.SUBSPACE_ARRAYS, "Array"),
+    (MODEL, "The final regressor of each repetition.", REGRESSOR_ARRAYS, "Array"),
+    (f"{MODEL} of subspaces", "The final subspace of each repetition.", SUBSPACE_ARRAYS, "Array"),
     (
         "Predictions",
         "What `budgetreg predict` writes; the last two columns only for targets of two values.",
-        schema.PREDICTION_COLUMNS,
+        PREDICTION_COLUMNS,
         "Column",
     ),
 )

@@ -12,7 +12,7 @@ from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.learner import Batching, BudgetSplit, SplitBudgetLearner
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
-from budgetreg.metering.centring import Origin
+from budgetreg.metering.table import Origin
 from budgetreg.revealed import designs
 from budgetreg.streams import BLOCK
 from budgetreg.testing import checks

@@ -16,8 +16,8 @@ from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
-from budgetreg.runs.bill import Payments, attributes_paid
 from budgetreg.runs.runner import execute
+from budgetreg.runs.series import Payments, attributes_paid
 
 N, D = 60, 6
 FIXED = {"tuning": "fixed", "tuning.B": 1}
@@ -58,7 +58,8 @@ def model(folder: Path) -> dict[str, np.ndarray]:
 
 def test_rows_that_are_not_paid_for_change_nothing(here: Path) -> None:
     results = budgetreg.fit(RIDGE)
-    split = split_data(fit_plan(RIDGE), 0)
+    plan = fit_plan(RIDGE)
+    split = split_data(plan.config, plan.n_test, plan.pilot, 0)
     order = np.concatenate([split.pilot, split.order])
     assert sorted(order.tolist()) == list(range(N))  # none is kept for a test
     seen = results.curves["examples"].item()
@@ -214,10 +215,8 @@ def test_what_overflows_is_no_model() -> None:
     plan = replace(fit_plan(RIDGE), folder=Path("mine").absolute())
 
     def broken(*arguments: object) -> list[dict[str, object]]:
-        from budgetreg.protocol.outcome import packed
-
         (result,) = run_repetitions(*arguments)  # type: ignore[arg-type]
-        return [{**result, "model": packed({"w": np.full(D, np.inf), "b": np.zeros(()), "c": np.zeros(D)})}]
+        return [{**result, "model": {"w": np.full(D, np.inf), "b": np.zeros(()), "c": np.zeros(D)}}]
 
     from budgetreg.errors import DataError
 

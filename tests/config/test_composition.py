@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hydra import compose
 from omegaconf import DictConfig, OmegaConf
 
-from budgetreg.config import catalogue
-from budgetreg.config.composition import Composer, composed
+from budgetreg.config import catalogue, composition
+from budgetreg.config.composition import Composer, composing
 
 LEFT_OUT: dict[str, Any] = {"figure": {}, "differs": [], "claims": []}
 
@@ -17,7 +18,13 @@ def plain(config: Any) -> Any:
 
 
 def by_hydra(name: str, choice: dict[str, Any]) -> Any:
-    return plain(composed(choice, f"experiment={name}")) | LEFT_OUT
+    groups = catalogue.groups()
+    words = [f"experiment={name}", *(f"{key}={value}" for key, value in choice.items() if key in groups)]
+    with composing():
+        config = compose("config", words)
+    for key in choice.keys() - set(groups):
+        OmegaConf.update(config, key, choice[key], force_add=True)
+    return plain(config) | LEFT_OUT
 
 
 @pytest.fixture
@@ -85,10 +92,7 @@ def test_a_cell_can_be_changed_without_changing_the_next() -> None:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the list of what Hydra composes from now on."""
     noted: list[Any] = []
-    compose = composed.__globals__["compose"]
-    monkeypatch.setitem(
-        composed.__globals__, "compose", lambda *where, **how: noted.append(where) or compose(*where, **how)
-    )
+    monkeypatch.setattr(composition, "compose", lambda *where, **how: noted.append(where) or compose(*where, **how))
     return noted
 
 
@@ -106,10 +110,10 @@ def test_hydra_runs_again_where_a_file_has_changed(conf: Path, calls: list[Any])
     option = conf / "algo" / "mine.yaml"
     option.write_text("name: mine")
     (conf / "algo" / ".#mine.yaml").symlink_to("nowhere")
-    first = composed({"algo": "mine", "k": 7})
-    first.algo.name = "changed by its owner"
-    assert composed({"algo": "mine"}).algo.name == "mine"
+    first: Any = Composer()({"algo": "mine", "k": 7})
+    first["algo"]["name"] = "changed by its owner"
+    assert Composer()({"algo": "mine"})["algo"]["name"] == "mine"
     assert len(calls) == 1
     option.write_text("name: other")
-    assert composed({"algo": "mine"}).algo.name == "other"
+    assert Composer()({"algo": "mine"})["algo"]["name"] == "other"
     assert len(calls) == 2

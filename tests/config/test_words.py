@@ -12,8 +12,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from budgetreg.cli.app import main
-from budgetreg.cli.choices import read_words
-from budgetreg.config.words import pasted
+from budgetreg.cli.run import read_words
+from budgetreg.config.composition import pasted
 
 NAMES = ["1_1", "1e3", "true", "null", "0x1", "007", "1.0", "+1", "2024_01_15", "nan", "-5", ".5", "a b"]
 

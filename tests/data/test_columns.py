@@ -17,7 +17,7 @@ from budgetreg.data.registry import kinds, load, prices_of
 from budgetreg.errors import DataError
 from budgetreg.notices import each_once
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.runs.predictions import predict
+from budgetreg.runs.models import predict
 from budgetreg.runs.repricing import repriced
 from tests.plans import configured, planned
 from tests.tiers import quick_but

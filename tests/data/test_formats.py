@@ -28,7 +28,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig, validate
 from budgetreg.protocol.plan import make_plan
-from budgetreg.protocol.repetitions import run_repetitions
+from tests.plans import journaled
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -372,7 +372,7 @@ def test_all_formats_give_the_same_curve(tmp_path: Path, converting: Path, toy_c
     results = []
     for write in WRITERS:
         config = toy_config(write(tmp_path, X, Y))
-        results.append(run_repetitions(make_plan(config), [0], lambda done: None)[0])
+        results.append(journaled(make_plan(config))[0])
     assert all(result == results[0] for result in results)
 
 

@@ -21,7 +21,7 @@ from budgetreg.data import tables, text_files
 from budgetreg.data.attributes import read_prices, read_ranges
 from budgetreg.data.file import parse_file
 from budgetreg.errors import DataError
-from budgetreg.runs import predictions
+from budgetreg.runs import models
 from tests.tiers import quick_but
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -285,7 +285,5 @@ def test_names_are_compared_a_few_times_for_each_column(tmp_path: Path, monkeypa
     data = parse_file({"path": str(tmp_path / "wide.csv"), "target": None, "scale": "none"}).load()
     read_prices(tmp_path / "costs.csv", data.names, d)
     learned = {"names": np.array(names[::-1]), "w": np.zeros((1, d))}
-    assert (
-        predictions._columns(learned, replace(data, names=tuple(names)), (), tmp_path).tolist() == list(range(d))[::-1]
-    )
+    assert models._columns(learned, replace(data, names=tuple(names)), (), tmp_path).tolist() == list(range(d))[::-1]
     assert 0 < Counted.compared < 20 * d

@@ -20,8 +20,7 @@ from budgetreg.estimators import (
     Ridge,
     SGDImpute,
 )
-from budgetreg.runs.models import read_models
-from budgetreg.runs.predictions import predict
+from budgetreg.runs.models import predict, read_models
 from tests.estimators.tables import small, table, written
 
 CONSTANTS = {"B": 2.0, "eta": 0.05}

@@ -13,8 +13,7 @@ from budgetreg.figures.axes import axes_of
 from budgetreg.figures.captions import caption
 from budgetreg.figures.curves import draw, plot_run
 from budgetreg.figures.drawing import parse
-from budgetreg.runs.axis_variables import along
-from budgetreg.runs.series import mean_curve, read_series
+from budgetreg.runs.series import along, mean_curve, read_series
 from tests.written_runs import edit_manifest, write_run
 
 N, D = 160, 10

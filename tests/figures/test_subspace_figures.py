@@ -15,10 +15,9 @@ from budgetreg.figures.curves import draw
 from budgetreg.figures.palette import style
 from budgetreg.figures.ranges import y_range
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.protocol.outcome import packed
-from budgetreg.runs.schema import CURVES, columns
 from budgetreg.runs.series import mean_curve, read_series
 from budgetreg.runs.store import Store
+from budgetreg.runs.tables import CURVES, columns
 from tests.toy_runs import toy_plan
 from tests.written_runs import write_run as write_regressors
 from tests.written_runs import write_run_manifest
@@ -72,7 +71,7 @@ def curves_of(figure):
 
 def test_a_run_writes_the_columns_of_its_task(tmp_path):
     point = {"examples": 5, "attributes": 10, "excess_loss": 0.1, "relative_error": 0.3, "principal_angle": 4.0}
-    model = packed({"V": np.eye(3), "c": np.zeros(3), "scale": np.ones(3)})
+    model = {"V": np.eye(3), "c": np.zeros(3), "scale": np.ones(3)}
     result = {"repetition": 0, "curve": [point], "run": {"edge": ""}, "model": model}
     plan = toy_plan(tmp_path, repetitions=1, n_components=2, d=3)
     with Store.open(tmp_path, plan) as store:

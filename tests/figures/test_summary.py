@@ -10,8 +10,8 @@ from rich.table import Table
 
 from budgetreg.errors import DataError
 from budgetreg.figures.summary import comparison_table, run_table
-from budgetreg.runs.schema import CURVES, columns
 from budgetreg.runs.series import read_series
+from budgetreg.runs.tables import CURVES, columns
 from tests.written_runs import write_run_manifest
 
 CORES = {"lasso": {"core": "offline"}, "ridge": {"core": "offline"}}  # they see full rows

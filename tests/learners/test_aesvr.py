@@ -20,6 +20,7 @@ from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.streams import generator
 from budgetreg.tasks import mean_loss
+from tests.plans import journaled
 
 DELTA = 0.2
 
@@ -327,9 +328,9 @@ def test_harmful_small_eps_gives_one_warning():
 
 def test_tuning_and_error_use_the_loss_in_every_batch():
     plan = plan_of()
-    result = run_repetitions(plan, [0], lambda done: None)[0]
+    result = journaled(plan)[0]
     again = plan_of("backend.batch_size=1")
-    assert run_repetitions(again, [0], lambda done: None)[0] == result
+    assert journaled(again)[0] == result
     last = result["curve"][-1]
     assert 0 < last["test_svr_loss"] < 0.3
     assert last["test_svr_loss"] != last["test_mse"]

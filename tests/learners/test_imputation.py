@@ -282,7 +282,7 @@ def test_iterative_imputation_passes_the_checks(check):
 
 def test_iterative_imputation_of_many_attributes_is_refused(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    line = "run algo=impute_ridge k=4 dataset=gaussian tuning=honest --dry-run"
+    line = "run algo=impute_ridge k=4 dataset=gaussian tuning=paid --dry-run"
     assert main([*line.split(), "algo.impute=iterative", "dataset.d=101"]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert "algo.impute=iterative: at most 100 attributes, as 101 would take too long; use mean" in said

@@ -15,7 +15,7 @@ from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.least_squares import lasso, lasso_path
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.protocol.tuning import folds
+from budgetreg.protocol.split import folds
 
 RADII = np.array([0.01, 0.3, 1.0, 3.0, 8.0, 30.0])
 PROBLEMS = {"ridge": 2, "lasso": 1}

@@ -11,7 +11,7 @@ from sklearn import datasets
 from budgetreg.cli.app import main
 from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
 from budgetreg.notices import Notice
-from budgetreg.protocol.side_information import spreads
+from budgetreg.protocol.split import spreads
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.columns import Rescaled, few_differ, over_decades
 from budgetreg.study.model import learn

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetreg.data.dataset import BLOCK_ROWS
-from budgetreg.metering import cells as module
+from budgetreg.metering import ledger as module
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.cells import Cells, RevealLog
+from budgetreg.metering.ledger import Cells, RevealLog
 from budgetreg.metering.table import Table
 
 N, D = 7, 5

@@ -5,7 +5,7 @@ import pytest
 
 from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.cells import Cells, RevealLog
+from budgetreg.metering.ledger import Cells, RevealLog
 from budgetreg.metering.table import Table, stack
 
 D, M = 3, 4

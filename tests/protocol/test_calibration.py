@@ -11,7 +11,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from budgetreg.data.registry import load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds, probability
-from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from tests.plans import planned
@@ -126,7 +125,7 @@ def test_probabilities_are_frequencies_on_real_data(words: str) -> None:
     data = load(plan.config.dataset, 0, 0)
     P, is_one = [], []
     for number, result in enumerate(run_repetitions(plan, range(n), lambda done: None)):
-        split, model = split_data(plan, number), unpacked(result["model"])
+        split, model = split_data(plan.config, plan.n_test, plan.pilot, number), result["model"]
         test = np.setdiff1d(np.arange(len(data.y)), np.concatenate([split.pilot, split.order]))
         scores = model["b"] + (np.asarray(data.X)[test] - model["c"]) @ model["w"]
         P.append(probability(scores, float(model["share"]), float(model["explained"])))

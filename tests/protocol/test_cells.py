@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from budgetreg.metering import cells
+from budgetreg.metering import ledger
 from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol import passes
 from budgetreg.protocol import repetitions as protocol
@@ -153,7 +153,7 @@ def test_counts_do_not_depend_on_what_runs_together(case, monkeypatch):
     alone = planned(*QUICK, *CASES[case], "backend.batch_size=1")
     assert counts(alone, [1, 0]) == reference[::-1]
     assert counts(alone, [1]) == reference[1:]
-    monkeypatch.setattr(cells, "DENSE", 0)  # as for tables too large for a byte per cell
+    monkeypatch.setattr(ledger, "DENSE", 0)  # as for tables too large for a byte per cell
     assert counts(planned(*QUICK, *CASES[case]), [0, 1]) == reference
 
 

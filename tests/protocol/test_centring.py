@@ -12,10 +12,11 @@ from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
-from budgetreg.protocol.tuning import folds, winners
+from budgetreg.protocol.split import folds
+from budgetreg.protocol.tuning import winners
 from budgetreg.streams import generator
 from tests.learners.test_partial import SCALE, draws, problem
-from tests.plans import planned
+from tests.plans import journaled, planned
 
 BLOCK = 256
 
@@ -153,8 +154,8 @@ GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
 )
 def test_repetitions_have_the_same_numbers_together_and_alone(learner):
     together, alone = (planned(*learner, GRID, *SMALL, f"backend.batch_size={size}") for size in (4096, 1))
-    results = protocol.run_repetitions(together, [1, 0], lambda done: None)
-    assert results == [protocol.run_repetitions(alone, [r], lambda done: None)[0] for r in (1, 0)]
+    results = journaled(together, [1, 0])
+    assert results == [journaled(alone, [r])[0] for r in (1, 0)]
 
 
 def test_errors_are_computed_on_rows_centred_like_those_learned_from(monkeypatch):

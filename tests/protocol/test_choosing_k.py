@@ -17,8 +17,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Collected
 from budgetreg.revealed.purchases import Purse, purchases
-from budgetreg.runs.reading import read
-from budgetreg.runs.series import budgets_of, read_series
+from budgetreg.runs.series import budgets_of, read, read_series
 from tests.plans import configured, planned
 
 RNG = np.random.default_rng(5)

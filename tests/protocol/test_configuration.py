@@ -306,14 +306,14 @@ def test_identity_changes_with_the_keys_that_decide_the_results(default: DictCon
     assert json.loads(json.dumps(identity)) == identity
 
 
-def test_tuning_honest_refuses_learners_that_choose_on_full_rows(default: DictConfig) -> None:
-    with pytest.raises(ConfigError, match="tuning=honest: aelr would choose B and eta on rows") as refused:
-        validate(choosing(default, algo="aelr", tuning="honest"))
+def test_tuning_paid_refuses_learners_that_choose_on_full_rows(default: DictConfig) -> None:
+    with pytest.raises(ConfigError, match="tuning=paid: aelr would choose B and eta on rows") as refused:
+        validate(choosing(default, algo="aelr", tuning="paid"))
     offered = str(refused.value).rpartition(": ")[2].split(", ")
     assert "aeml" in offered and {"ridge", "popca"}.isdisjoint(offered)
-    honest, usual = (validate(choosing(default, algo="aeml", tuning=name)) for name in ("honest", "cv"))
-    assert honest.identity() == usual.identity()  # neither chooses anything
-    assert validate(choosing(default, algo="popca", tuning="honest")).tuning.name == "honest"
+    paid, usual = (validate(choosing(default, algo="aeml", tuning=name)) for name in ("paid", "cv"))
+    assert paid.identity() == usual.identity()  # neither chooses anything
+    assert validate(choosing(default, algo="popca", tuning="paid")).tuning.name == "paid"
 
 
 def test_axis_decides_the_results_of_learners_that_see_more_than_k(default: DictConfig) -> None:

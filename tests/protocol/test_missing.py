@@ -16,10 +16,9 @@ from budgetreg.protocol import passes
 from budgetreg.protocol import plan as planning
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split as splitting
-from budgetreg.protocol.side_information import second_moments, shares, table_of
-from budgetreg.protocol.split import split_data
-from budgetreg.runs.provenance import identity_of
-from tests.plans import planned
+from budgetreg.protocol.split import second_moments, shares, split_data, table_of
+from budgetreg.runs.manifest import identity_of
+from tests.plans import journaled, planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
 
 N, D = 120, 6
@@ -55,7 +54,7 @@ def path(tmp_path):
 
 
 def run(plan, repetitions=(0, 1)):
-    return protocol.run_repetitions(plan, list(repetitions), lambda done: None)
+    return journaled(plan, repetitions)
 
 
 def of(path: str, algo: str, *more: str):
@@ -130,8 +129,8 @@ def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
         monkeypatch.setattr(task, name, watched)
     split_data = protocol.split_data
 
-    def watched_split(plan, repetition):
-        splits.append(split_data(plan, repetition))
+    def watched_split(*arguments):
+        splits.append(split_data(*arguments))
         return splits[-1]
 
     monkeypatch.setattr(protocol, "split_data", watched_split)
@@ -154,8 +153,8 @@ def test_the_pilot_does_not_change_the_distribution_of_the_order(path):
     plan = of(path, "aerr", "pilot=20")
     first, last = np.zeros(2), np.zeros(2)
     for repetition in range(60):
-        split = split_data(plan, repetition)
-        whole = split.complete[split.order]
+        split = split_data(plan.config, plan.n_test, plan.pilot, repetition)
+        whole = split.data.complete[split.order]
         half = len(whole) // 2
         first += [whole[:half].sum(), half]
         last += [whole[half:].sum(), len(whole) - half]
@@ -243,8 +242,8 @@ def test_missing_values_cost_no_money(path, prices, monkeypatch, algo):
     row, of_tuning, of_run = literally(plan, 1, monkeypatch, Seeing)
     counted_right(plan, row, of_tuning, of_run)
     assert not any(GAPS[cell] for cell in of_tuning | of_run)
-    split = split_data(plan, 1)
-    assert row["rows_full"] == split.complete[split.order].sum() < split.order.size
+    split = split_data(plan.config, plan.n_test, plan.pilot, 1)
+    assert row["rows_full"] == split.data.complete[split.order].sum() < split.order.size
     (result,) = run(plan, [1])
     for point, reveals in zip(result["curve"], result["reveals"], strict=True):
         assert sum(reveals) == point["attributes"]
@@ -317,7 +316,7 @@ def test_other_attributes_are_drawn_for_missing_ones(path, monkeypatch, algo):
         np.testing.assert_array_equal(values, np.minimum(available, 4))
     assert any((available < 4).any() for _, available in shown)
     assert repr(run(plan, [1])) == repr(together[1:])
-    once = run(replace(plan, config=replace(plan.config, checkpoints=1)), [1])
+    once = run(planning.make_plan(replace(plan.config, checkpoints=1)), [1])
     assert once[0]["curve"][-1] == together[1]["curve"][-1]
 
 

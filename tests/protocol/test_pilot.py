@@ -8,8 +8,8 @@ from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table, stack
 from budgetreg.protocol import repetitions as protocol
-from budgetreg.protocol.side_information import pilot_moments, spreads, table_of
-from tests.plans import planned
+from budgetreg.protocol.split import pilot_moments, spreads, table_of
+from tests.plans import journaled, planned
 from tests.tiers import slow_but
 
 OWN = ["dataset=diabetes", "tuning.folds=3", "k=4", "repetitions=2", "checkpoints=4"]
@@ -17,7 +17,7 @@ GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
 
 
 def run(plan, repetitions=(0,)):
-    return protocol.run_repetitions(plan, list(repetitions), lambda done: None)
+    return journaled(plan, repetitions)
 
 
 @pytest.mark.parametrize(("algo", "grid"), [("aerr", GRID), ("ddaelr", GRID), ("ridge", "algo.grid={B: [1, 3]}")])

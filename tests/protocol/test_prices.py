@@ -9,8 +9,8 @@ import pytest
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.runs.schema import RUN_COLUMNS
-from tests.plans import planned
+from budgetreg.runs.tables import RUN_COLUMNS
+from tests.plans import journaled, planned
 from tests.tiers import quick_but
 
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
@@ -20,7 +20,7 @@ BALLS = "algo.grid={B: [1, 3]}"
 
 def run(*keys, repetitions=(0,)):
     plan = planned(*OWN, *keys)
-    return plan, run_repetitions(plan, list(repetitions), lambda done: None)
+    return plan, journaled(plan, repetitions)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_free_attributes_are_seen_of_every_example_and_are_on_no_bill(free, algo
     full = plan.per_example == 8
     for result in results:
         for point, reveals in zip(result["curve"], result["reveals"], strict=True):
-            examples, steps = point["examples"], point["examples"] - plan.lead
+            examples, steps = point["examples"], point["examples"] - plan.pilot_before_learning
             assert [reveals[i] for i in FREE] == [examples] * 2
             assert point["attributes"] == sum(reveals) - 2 * examples
-            assert point["attributes"] == 8 * plan.lead + (8 if full else 4) * steps
+            assert point["attributes"] == 8 * plan.pilot_before_learning + (8 if full else 4) * steps
             assert point["cost"] == pytest.approx(np.dot(reveals, COSTS), rel=1e-13)
         row = result["run"]
         assert row["attributes_max"] == (8 if full else 4)

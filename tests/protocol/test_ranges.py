@@ -6,7 +6,6 @@ import pytest
 from sklearn import datasets
 
 from budgetreg.cli.app import main
-from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.repetitions import run_repetitions
 from tests.cli.test_cli import one_line
 from tests.plans import planned
@@ -83,7 +82,7 @@ def test_a_changed_list_of_ranges_is_not_resumed(tables, tmp_path, capsys):
 def test_the_model_is_in_units_of_the_table(tables, tmp_path):
     predictions = []
     for folder, keys in zip((tmp_path, tmp_path / "by_hand"), tables, strict=True):
-        model = unpacked(run(*keys, "algo=ridge", "pilot=0")[0]["model"])
+        model = run(*keys, "algo=ridge", "pilot=0")[0]["model"]
         X = pd.read_csv(folder / "table.csv").to_numpy()[:, :-1]
         predictions.append(model["b"] + (X - model["c"]) @ model["w"])
     np.testing.assert_allclose(*predictions, rtol=1e-8)

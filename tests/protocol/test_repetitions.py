@@ -8,14 +8,14 @@ import pytest
 
 from budgetreg.algorithms.cesa_bianchi_2010 import pegasos_regularisation
 from budgetreg.algorithms.hazan_koren_2012.gradients import eg_step, ogd_step
-from budgetreg.metering.centring import Origin
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.protocol.tuning import folds, on_edge, winners
+from budgetreg.protocol.split import folds
+from budgetreg.protocol.tuning import on_edge, winners
 from budgetreg.streams import generator
 from budgetreg.tasks import RegressorJudge, mean_loss
-from tests.plans import planned
+from tests.plans import journaled, planned
 
 
 def test_streams_are_keyed_by_identity():
@@ -106,10 +106,10 @@ SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7
 def test_repetitions_have_the_same_numbers_together_and_alone(learner):
     sizes = [key for key in SMALL if "digits_3v5" not in learner[2] or not key.startswith("dataset.n")]
     plans = [planned(*learner, *sizes, f"backend.batch_size={size}") for size in (4096, 1)]
-    together = run_repetitions(plans[0], [2, 0, 1], lambda done: None)
+    together = journaled(plans[0], [2, 0, 1])
     assert [result["repetition"] for result in together] == [2, 0, 1]
     for result in together:
-        assert run_repetitions(plans[1], [result["repetition"]], lambda done: None) == [result]
+        assert journaled(plans[1], [result["repetition"]]) == [result]
 
 
 def test_tuning_at_the_end_chooses_like_the_last_checkpoint():

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from budgetreg.algorithms.learner import Observation
 from budgetreg.errors import ConfigError
-from budgetreg.protocol.outcome import unpacked
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.protocol.spending import Spending
+from budgetreg.protocol.spending import automatic_pilot, axis_end, pilot_rows, rates
 from budgetreg.protocol.split import split_data
 from tests.plans import configured, planned
 from tests.tiers import quick_but
@@ -83,8 +82,8 @@ def test_the_ball_is_in_units_of_the_standard_deviations(file, norm):
     keys = (f"algo={norm}", "tuning=fixed", f"tuning.B={y.std() / 2}", "pilot=0", "checkpoints=[20,60]", "k=6")
     plan = planned("dataset=file", *keys, file(X, y))
     (result,) = run_repetitions(plan, [0], lambda done: None)
-    w = unpacked(result["model"])["w"].reshape(-1)
-    rows = split_data(plan, 0).order[:60]
+    w = result["model"]["w"].reshape(-1)
+    rows = split_data(plan.config, plan.n_test, plan.pilot, 0).order[:60]
     size = np.linalg.norm(w * X[rows].std(axis=0, ddof=1), {"ridge": 2, "lasso": 1}[norm])
     assert size == pytest.approx(y.std() / 2, rel=1e-9)
 
@@ -109,11 +108,13 @@ def test_other_scales_are_left_to_the_pilot(file):
     assert not configured("dataset=file", table, "algo=popca", "algo.n_components=2").dataset.scaled_by_pilot
 
 
-def spending(algo, total, d, n, n_complete=None):
+def rates_of(algo, total, d, n, n_complete=None):
     config = replace(configured("dataset=diabetes", f"algo={algo}", "k=4"), total=total)
-    return Spending(
-        config, n, d, config.algo.split_budget(4), None, n if n_complete is None else n_complete, None, None
-    )
+    return rates(config, n, d, n if n_complete is None else n_complete)
+
+
+def pilot_of(*facts, **more):
+    return pilot_rows(rates_of(*facts, **more))
 
 
 @settings(max_examples=100, deadline=None)
@@ -125,32 +126,32 @@ def spending(algo, total, d, n, n_complete=None):
 )
 def test_an_automatic_pilot_has_a_floor_and_a_ceiling(algo, d, rows, n):
     spent = max(int(rows * d), 4)
-    plan = spending(algo, spent, d, n)
-    spent, learner = plan.end(0), plan.config.algo
+    given = rates_of(algo, spent, d, n)
+    spent, learner = axis_end(given, 0), given.config.algo
     if learner.scales_itself:
-        pilot = plan.automatic_pilot(spent)
+        pilot = automatic_pilot(given, spent)
         assert pilot * d <= 0.1 * spent
         assert pilot >= 2 or 2 * d > 0.1 * spent or pilot == n // 2
     elif 2 * d > 0.25 * spent and learner.observation is not Observation.ALL:
         with pytest.raises(ConfigError, match=r"pilot=auto: .* needs 2 full rows"):
-            plan.automatic_pilot(spent)
+            automatic_pilot(given, spent)
     else:
-        pilot = plan.automatic_pilot(spent)
+        pilot = automatic_pilot(given, spent)
         assert pilot >= 2
         assert pilot * d <= max(0.1 * spent, 2 * d)
         assert pilot >= min(20, int(0.1 * spent / d), n // 2)
 
 
 def test_a_wide_table_is_not_spent_on_the_pilot():
-    assert spending("aemr", 4800, 2308, 3000).pilot == 0
-    assert spending("lasso", 4800, 2308, 3000).pilot == 0
+    assert pilot_of("aemr", 4800, 2308, 3000) == 0
+    assert pilot_of("lasso", 4800, 2308, 3000) == 0
     with pytest.raises(ConfigError) as refusal:
-        _ = spending("aelr", 4800, 2308, 3000).pilot
+        _ = pilot_of("aelr", 4800, 2308, 3000)
     assert str(refusal.value) == (
         "pilot=auto: aelr needs 2 full rows of 2308 attributes first, which cost 4,616, more than a quarter of 4,800; "
         "use dataset.ranges=FILE, dataset.scale=max_abs or none, or pilot=2"
     )
-    assert spending("aelr", 300, 10, 398).pilot == 3
-    assert spending("aelr", 100, 10, 398).pilot == 2
-    assert spending("aelr", 100_000, 10, 100_000).pilot == 500
-    assert spending("aelr", 100_000, 10, 100_000, n_complete=300).pilot == 150
+    assert pilot_of("aelr", 300, 10, 398) == 3
+    assert pilot_of("aelr", 100, 10, 398) == 2
+    assert pilot_of("aelr", 100_000, 10, 100_000) == 500
+    assert pilot_of("aelr", 100_000, 10, 100_000, n_complete=300) == 150

@@ -13,15 +13,14 @@ from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.bounds import bounds
-from budgetreg.metering.centring import Origin
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
-from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.runs.series import Series
 from budgetreg.tasks import SubspaceLearning
 from tests import plans
+from tests.plans import journaled
 from tests.tiers import quick_but
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")
@@ -112,9 +111,9 @@ def test_repetitions_have_the_same_numbers_together_and_alone(algo):
     config = configured(algo, "checkpoints=[7,60,300]", "tuning.at=each")
     config = replace(config, algo=replace(config.algo, grid={name: v[:3] for name, v in config.algo.grid.items()}))
     plans = [make_plan(replace(config, backend=replace(config.backend, batch_size=size))) for size in (4096, 1)]
-    together = run_repetitions(plans[0], [2, 0], lambda done: None)
+    together = journaled(plans[0], [2, 0])
     for result in together:
-        assert run_repetitions(plans[1], [result["repetition"]], lambda done: None) == [result]
+        assert journaled(plans[1], [result["repetition"]]) == [result]
         (last,) = (point for point in result["curve"] if point["examples"] == 300)
         assert 0 < last["excess_loss"] < last["relative_error"] <= 1
         assert last["attributes"] <= 1.1 * 1200

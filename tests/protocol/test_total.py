@@ -6,9 +6,9 @@ import pytest
 
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError
-from budgetreg.protocol.parts import parts_of
 from budgetreg.protocol.repetitions import run_repetitions
-from tests.plans import planned
+from budgetreg.protocol.split import parts_of
+from tests.plans import journaled, planned
 
 OWN = ["dataset=diabetes", "tuning=fixed", "tuning.B=60", "tuning.eta=0.01", "repetitions=1", "checkpoints=3"]
 
@@ -77,7 +77,7 @@ EUR = ["dataset.costs=bundled", "dataset.unit=EUR"]
 def test_with_prices_the_total_is_money_and_no_run_pays_more(algo, k):
     """The attributes that weights and moments favour, and their prices, are not known beforehand."""
     plan = planned(*OWN, *EUR, f"algo={algo}", f"k={k}", "total=4000", "pilot=5", "tuning.lambda=1")
-    results = run_repetitions(plan, [0, 1], lambda done: None)
+    results = journaled(plan, [0, 1])
     for result in results:
         assert 4000 - k * 18 < result["run"]["cost_total"] <= 4000  # 18 is the highest price
         ends = [point["examples"] for point in result["curve"]]
@@ -85,7 +85,7 @@ def test_with_prices_the_total_is_money_and_no_run_pays_more(algo, k):
         assert plan.pilot < ends[0] < ends[1] < ends[2] < plan.n_train
         assert result["curve"][-1]["attributes"] == result["run"]["attributes_total"] <= plan.attributes_final
     if k == 4:
-        assert run_repetitions(plan, [1], lambda done: None) == results[1:]
+        assert journaled(plan, [1]) == results[1:]
 
 
 def test_values_that_are_not_paid_for_change_nothing(tmp_path):
@@ -99,7 +99,7 @@ def test_values_that_are_not_paid_for_change_nothing(tmp_path):
     def learned():
         pd.DataFrame(X, columns=[f"x{i}" for i in range(4)]).assign(y=y).to_csv(tmp_path / "own.csv", index=False)
         plan = planned(*OWN[1:4], *own, "algo=ddaerr", "k=2", "total=700", "pilot=5", "checkpoints=2")
-        return plan, *run_repetitions(plan, [0], lambda done: None)
+        return plan, *journaled(plan)
 
     plan, result = learned()
     order = parts_of(plan.config, load(plan.config.dataset, 0, 0), plan.n_test, plan.pilot, 0).order

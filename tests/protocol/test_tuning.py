@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import pytest
 
 from budgetreg.protocol.configuration import restored
-from budgetreg.protocol.repetitions import run_repetitions, widening
-from tests.plans import planned
+from budgetreg.protocol.repetitions import widening
+from tests.plans import journaled, planned
 
 NARROW = ["dataset=diabetes", "tuning.folds=2", "k=4", "checkpoints=2", "algo=aerr"]
 GRID = "algo.grid={B: [0.01, 0.02], eta: [0.5, 1]}"
 
 
 def run(plan, repetitions=(0,)):
-    return run_repetitions(plan, list(repetitions), lambda done: None)
+    return journaled(plan, repetitions)
 
 
 def test_a_widened_grid_gives_the_result_of_the_larger_grid():

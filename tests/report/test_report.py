@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 import budgetreg
 from budgetreg.cli.app import main
-from budgetreg.runs.schema import JOURNAL
+from budgetreg.runs.tables import JOURNAL
 from tests.report.conftest import ODD, QUICK, make_study
 from tests.written_runs import edit_manifest
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.config.composition import combinations
 from budgetreg.errors import ConfigError
 from budgetreg.figures.axes import EXAMPLES, EXCESS_LOSS
 from budgetreg.figures.drawing import Drawing, worst
@@ -68,10 +69,10 @@ def test_each_claim_is_about_learners_that_are_run(recipe: recipes.Recipe) -> No
 def test_a_recipe_leaves_out_combinations_of_its_own_sweep_only() -> None:
     sweep = {"algo": "popca,pca", "k": "1,2,8"}
     omit = [{"algo": "popca", "k": 1}, {"algo": "pca", "k": [1, 2]}]
-    left = recipes._combinations(sweep, [], omit)
+    left = combinations(sweep, [], omit)
     assert [(choice["algo"], choice["k"]) for choice in left] == [("popca", 2), ("popca", 8), ("pca", 8)]
     with pytest.raises(ConfigError, match=r"^omit: each must have keys of the sweep \(algo, k\)$"):
-        recipes._combinations(sweep, [], [{"dataset.d": 1}])
+        combinations(sweep, [], [{"dataset.d": 1}])
 
 
 def test_the_worst_of_several_distributions_is_taken_at_each_number_of_examples() -> None:

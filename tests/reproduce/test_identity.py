@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from budgetreg.algorithms import registry
-from budgetreg.config import extensions, sections
+from budgetreg.config import extensions, options
 from budgetreg.config.options import Option, one_of
 from budgetreg.data.registry import DatasetKind, kinds
 from budgetreg.protocol.configuration import Config, validate
@@ -61,7 +61,7 @@ def test_later_options_leave_committed_results_current(
     name: str, changed: Callable[[Callable[[Any], Any]], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed(with_option)
-    monkeypatch.setitem(sections.TOP, "later", LATER)  # type: ignore[index]
+    monkeypatch.setitem(options.TOP, "later", LATER)  # type: ignore[index]
     cells = read_recipe(name).cells
     assert {cell.config.resolved["algo"]["later"] for cell in cells} == {"off"}
     assert {cell.config.resolved["dataset"]["later"] for cell in cells} == {"off"}

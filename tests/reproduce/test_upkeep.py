@@ -8,6 +8,7 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
+from budgetreg.config.nested import number_ranges
 from budgetreg.errors import DataError
 from budgetreg.files import record_digest, signed
 from budgetreg.reproduce.merged import write_results
@@ -15,7 +16,6 @@ from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import _run
 from budgetreg.reproduce.staleness import cell_problems, read_once
 from budgetreg.reproduce.verification import verify_merged
-from budgetreg.runs.naming import number_ranges
 from budgetreg.runs.verification import Sample
 
 RECIPE = """# @package _global_

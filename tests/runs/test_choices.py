@@ -1,7 +1,7 @@
 """Remarks on best values at the end of their grid and on grids that grew: at most one line each; and notices."""
 
 from budgetreg.notices import each_once, held, say
-from budgetreg.runs.choices import choices_of, remarks
+from budgetreg.runs.runner import choices_of, remarks
 from tests.toy_runs import toy_plan, toy_result
 
 

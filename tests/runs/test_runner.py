@@ -20,11 +20,10 @@ import pytest
 from budgetreg.api import carry_out
 from budgetreg.errors import DataError, UserError
 from budgetreg.runs import progress
-from budgetreg.runs.choices import remarks
-from budgetreg.runs.folders import read_status
-from budgetreg.runs.runner import execute
-from budgetreg.runs.schema import CURVE_FILES
+from budgetreg.runs.journal import read_status
+from budgetreg.runs.runner import execute, remarks
 from budgetreg.runs.store import Store
+from budgetreg.runs.tables import CURVE_FILES
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
 ROOT = Path(__file__).parents[2]

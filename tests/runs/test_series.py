@@ -12,15 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from budgetreg.config.nested import variants
 from budgetreg.errors import DataError
 from budgetreg.figures.curves import draw
 from budgetreg.figures.drawing import PLAIN
 from budgetreg.files import Damaged, digest
 from budgetreg.runs import manifest
-from budgetreg.runs.naming import variants
-from budgetreg.runs.reading import find_folders
-from budgetreg.runs.schema import CURVES, columns
-from budgetreg.runs.series import mean_curve, read_series
+from budgetreg.runs.series import find_folders, mean_curve, read_series
+from budgetreg.runs.tables import CURVES, columns
 from tests.written_runs import edit_manifest, write_run
 
 

@@ -13,9 +13,7 @@ from budgetreg.data import tables
 from budgetreg.data.registry import load, prices_of
 from budgetreg.errors import DataError
 from budgetreg.files import write_atomically
-from budgetreg.protocol.outcome import packed
-from budgetreg.runs.models import model_npz, read_models
-from budgetreg.runs.predictions import predict
+from budgetreg.runs.models import model_npz, predict, read_models
 from tests.plans import configured
 
 RNG = np.random.default_rng(0)
@@ -100,7 +98,7 @@ def test_a_model_without_indices_takes_those_of_the_file(
     """Earlier versions kept no indices, and other formats have none."""
     run = learned(tmp_path, first, [])
     (model,) = read_models(run).values()
-    write_atomically(tmp_path / "old.npz", model_npz({0: packed(model)}, (), "target"))
+    write_atomically(tmp_path / "old.npz", model_npz({0: model}, (), "target"))
     rows = np.where(np.arange(D) < 4, Z, 0)
     values = predict(tmp_path / "old.npz", sparse(tmp_path / "new.svm", rows, first)).values
     np.testing.assert_allclose(values, dense(run, rows, first, []), atol=1e-12)

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.files import signed
 from budgetreg.runs import store as store_module
-from budgetreg.runs.folders import read_status
-from budgetreg.runs.journal import Journal, read_journal
-from budgetreg.runs.provenance import git_state
-from budgetreg.runs.schema import CURVES, SCHEMA_VERSION, columns
+from budgetreg.runs.journal import Journal, read_journal, read_status
+from budgetreg.runs.manifest import git_state
 from budgetreg.runs.store import Store
-from tests.toy_runs import toy_entry, toy_plan, toy_result
+from budgetreg.runs.tables import CURVES, SCHEMA_VERSION, columns
+from tests.toy_runs import toy_entry, toy_line, toy_plan, toy_result
 
 
 def fill(folder, repetitions, **config):
@@ -89,22 +88,22 @@ def test_a_new_folder_has_a_manifest_before_a_repetition_is_finished(tmp_path):
 @pytest.mark.parametrize("torn", [b'{"repetition": 1, "status": "fin', b"\0\0\0\n", b"null\n", b'{"repetition": 1}'])
 def test_a_torn_last_line_is_cut_off(tmp_path, torn):
     path = tmp_path / "journal.jsonl"
-    whole = json.dumps(signed(toy_entry(0))).encode() + b"\n"
+    whole = json.dumps(signed(toy_line(0))).encode() + b"\n"
     path.write_bytes(whole + torn)
-    assert read_journal(path) == [toy_entry(0)]
+    assert read_journal(path) == [toy_line(0)]
     assert path.read_bytes() == whole + torn  # reading changes nothing
     journal = Journal(path)
     assert path.read_bytes() == whole
-    journal.append(toy_entry(1))
+    journal.append(toy_line(1))
     journal.close()
-    assert read_journal(path) == [toy_entry(0), toy_entry(1)]
+    assert read_journal(path) == [toy_line(0), toy_line(1)]
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.data())
 def test_a_journal_cut_anywhere_keeps_its_whole_lines(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
-    lines = [json.dumps(signed(toy_entry(repetition))).encode() + b"\n" for repetition in range(3)]
+    lines = [json.dumps(signed(toy_line(repetition))).encode() + b"\n" for repetition in range(3)]
     length = data.draw(st.integers(0, sum(map(len, lines))))
     path.write_bytes(b"".join(lines)[:length])
     expected = [n for n in range(3) if sum(map(len, lines[: n + 1])) <= length]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from budgetreg.runs import progress
-from budgetreg.runs.sweeps import SweepClock
+from budgetreg.runs.progress import SweepClock
 
 
 def plan(folder: Path, name: str, repetitions: int = 4) -> Any:
@@ -36,7 +36,7 @@ def test_finished_repetitions_take_no_time(tmp_path: Path, monkeypatch: pytest.M
     seconds = 0.0
     finished = [{"repetition": number, "status": "finished"} for number in (0, 1, 9)]
     entries = {"half": [*finished, {"repetition": 2, "status": "failed"}], "done": [*finished, *finished]}
-    monkeypatch.setattr("budgetreg.runs.sweeps.read_journal", lambda path: entries.get(path.parent.name, []))
+    monkeypatch.setattr("budgetreg.runs.progress.read_journal", lambda path: entries.get(path.parent.name, []))
     plans = [plan(tmp_path / "done", "a", 2), plan(tmp_path / "new", "a"), plan(tmp_path / "half", "a")]
     clock = SweepClock(plans, lambda: seconds)
     clock.begin()

@@ -12,7 +12,7 @@ from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.files import signed
-from budgetreg.runs.provenance import identity_of, provenance, whole_identity
+from budgetreg.runs.manifest import identity_of, provenance, whole_identity
 from budgetreg.runs.tables import rows_of, tables_of
 from budgetreg.runs.verification import Computation, Sample, compare, recompute, verify_run
 from tests.toy_runs import toy_entry, toy_plan, toy_repetitions

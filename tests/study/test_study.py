@@ -433,7 +433,7 @@ def test_what_to_measure_next_of_new_examples(path: Path) -> None:
 
 
 def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) -> None:
-    from budgetreg.runs.predictions import predict
+    from budgetreg.runs.models import predict
 
     study, whole = bought(path)
     study.export(tmp_path / "model.npz")
@@ -448,7 +448,7 @@ def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_model_of_labels_has_probabilities(path: Path, tmp_path: Path) -> None:
-    from budgetreg.runs.predictions import predict
+    from budgetreg.runs.models import predict
 
     study, whole = bought(path)
     labels = np.where(whole["target"] > whole["target"].median(), "sick", "healthy")

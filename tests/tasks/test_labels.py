@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import budgetreg
-from budgetreg.runs.schema import CURVES, MANIFEST
 from budgetreg.runs.series import read_series
+from budgetreg.runs.tables import CURVES, MANIFEST
 from budgetreg.tasks import auc
 
 KEYS = {"algo": "ridge", "tuning": "theory", "repetitions": 2, "checkpoints": 2}
