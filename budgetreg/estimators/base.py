@@ -17,7 +17,7 @@ from budgetreg.estimators.containers import checked, largest_of, plain, refuse_s
 from budgetreg.estimators.observed import Observe, Observed
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.notices import Notice
-from budgetreg.protocol.in_memory import Learned, learn_table
+from budgetreg.protocol.in_memory import Choices, Learned, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 
 _OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k")

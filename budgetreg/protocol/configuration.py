@@ -258,6 +258,17 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
     tuning = tree.get("tuning", {})
     if tuning.get("name") in FORMER:
         tuning["name"] = FORMER[tuning["name"]]
+    return assembled(tree)
+
+
+def assembled(tree: Mapping[str, Any]) -> Config:
+    """Return the configuration of plain keys and sections, checked.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown or missing, or a value is not what its key needs.
+    """
     return _typed(checked(tree, {key: option for key, option in TOP.items() if key not in RECIPE}, ""))
 
 

@@ -12,8 +12,9 @@ from budgetreg.algorithms.registry import read, section
 from budgetreg.config import catalogue
 from budgetreg.data.attributes import unit
 from budgetreg.data.dataset import Dataset, Values
+from budgetreg.data.registry import ALL
 from budgetreg.metering.table import JointMoments
-from budgetreg.protocol.configuration import ALL_ROWS, Config, validate
+from budgetreg.protocol.configuration import Config, assembled
 from budgetreg.protocol.outcome import Evaluation, Result
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
@@ -130,17 +131,35 @@ def learn_table(
     return Learned(result["model"], learned[-1].moments(), result["run"], left_out)
 
 
-def all_present(algo: str, d: int) -> dict[str, Any]:
-    """Return the choices with which a learner sees all values of a table with d attributes, and draws none."""
-    learner = read(section(algo))
-    options = learner.options_without_draws if learner else {}
-    return {"k": d, **({"pilot": 0} if options else {}), **{f"algo.{name}": value for name, value in options.items()}}
-
-
-def configuration(choices: Mapping[str, Any]) -> Config:
-    """Return the configuration of ``budgetreg fit`` for data in memory; see `learn_table`."""
-    given = {"dataset": "file", "dataset.path": f"{NAME}.csv", "out": ".", **choices}
-    return validate(_composer()({**given, **ALL_ROWS}), given, tested=False)
+def _configuration(choices: Choices, d: int) -> Config:
+    """Return the configuration of ``budgetreg fit`` for a table of d attributes in memory."""
+    learner = section(choices.algo)
+    known, k, options, pilot = read(learner), choices.k, dict(choices.options), choices.pilot
+    if k is None:
+        k, undrawn = d, dict(known.options_without_draws) if known else {}
+        options, pilot = undrawn | options, 0 if undrawn and pilot is None else pilot
+    tuning = _file("tuning", "cv" if choices.constants is None else "fixed")
+    given = {"path": f"{NAME}.csv", "missing": "unavailable", "split": ALL, "center": choices.center}
+    return assembled(
+        {
+            "experiment": "",
+            "protocol": None,
+            "algo": {**learner, **options, "grid": {**learner["grid"], **choices.grid}},
+            "dataset": {**_file("dataset", "file"), **given, "scale": choices.scale},
+            "tuning": {**tuning, "folds": choices.folds, **(choices.constants or {})},
+            "backend": dict(_file("backend", "sequential")),
+            "k": k,
+            "intercept": choices.intercept,
+            "pilot": pilot,
+            "axis": "attributes",
+            "total": None,
+            "repetitions": 1,
+            "seed": choices.seed,
+            "checkpoints": 1,
+            "n_jobs": 1,
+            "out": ".",
+        }
+    )
 
 
 @cache

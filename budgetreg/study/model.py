@@ -11,7 +11,6 @@ from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.notices import Notice
 from budgetreg.protocol.calibration import calibrated
 from budgetreg.protocol.in_memory import Choices, learn_table
-from budgetreg.protocol.outcome import packed
 from budgetreg.protocol.plan import listed, of_unknown_scale
 from budgetreg.runs.models import model_npz
 from budgetreg.study.state import State
@@ -46,7 +45,7 @@ class JointModel:
     -----
     An attribute of which fewer than two different values were seen is independent of all others, and has weight 0. Its
     mean is the value seen, or 0; its variance is what can be expected of an attribute that has shown one value so often
-    and no other, see `budgetreg.revealed.equal_values.variance`. It is above 0, and shrinks as more equal values are
+    and no other, see `budgetreg.revealed.columns.variance`. It is above 0, and shrinks as more equal values are
     seen. The unit of an attribute of which nothing was seen is unknown, and taken to be 1.
     """
 
@@ -244,7 +243,7 @@ def model_file(model: JointModel, state: State) -> bytes:
         y = state.y[~np.isnan(state.y)]
         arrays |= calibrated(y, signal / (signal + model.noise) if signal else 0.0, len(y))
     labels = state.labels if labelled else ()
-    return model_npz({0: packed(arrays)}, state.attributes, state.facts["target"], labels, comment=EXPORTED)
+    return model_npz({0: arrays}, state.attributes, state.facts["target"], labels, comment=EXPORTED)
 
 
 def _refuse_unlearnable(state: State) -> None:
