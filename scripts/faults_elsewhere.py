@@ -7,8 +7,8 @@ from typing import Any
 
 from mutation import Mutant, around, rewrite
 
-from budgetreg.analysis.bootstrap import RESAMPLES
 from budgetreg.analysis.comparisons import Candidate
+from budgetreg.analysis.intervals import RESAMPLES
 from budgetreg.files import KEY
 from budgetreg.protocol.configuration import Config
 from budgetreg.runs.models import Arrays, read_models

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from rich.table import Column, Table
 
-from budgetreg.analysis.bootstrap import FEWEST, Estimate
 from budgetreg.analysis.comparisons import Candidate
+from budgetreg.analysis.intervals import FEWEST, Estimate
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import folded, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import amount, flowing, repetitions_of, short_caption, with_interval

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.analysis.bootstrap import Estimate, of_ratio
 from budgetreg.analysis.comparisons import ResampledCurves
+from budgetreg.analysis.intervals import Estimate, of_ratio
 from budgetreg.figures.axes import PAID, PAID_COST, Axis, axes_of
 from budgetreg.figures.canvas import Panel, Panels, folded, folded_ticks, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.algorithms import registry
-from budgetreg.analysis.bootstrap import Estimate
+from budgetreg.analysis.intervals import Estimate
 from budgetreg.config.nested import common, flatten
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import PLAIN, Drawing

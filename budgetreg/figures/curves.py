@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetreg.analysis.bootstrap import FEWEST
+from budgetreg.analysis.intervals import FEWEST
 from budgetreg.figures.axes import Axis, axes_of, within_total
 from budgetreg.figures.bounds import bounds
 from budgetreg.figures.canvas import Panel, folded, grid, legend, own_settings, sheet, write_figure

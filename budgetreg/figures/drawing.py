@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budgetreg.analysis.bootstrap import FEWEST, ONE_SIDED, of_ratio, weights
-from budgetreg.analysis.claim_kinds import Published
+from budgetreg.analysis.claims import Published
 from budgetreg.analysis.comparisons import Condition, select
+from budgetreg.analysis.intervals import FEWEST, ONE_SIDED, of_ratio, weights
 from budgetreg.config.nested import common, flatten
 from budgetreg.config.options import (
     FLAG,
@@ -32,7 +32,7 @@ _FURTHER = Requirement(
     "names with the kind bills", lambda value: MAPPING.accepts(value) and set(value.values()) <= {"bills"}
 )
 _RULES: Rules = {
-    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios", "pictures")),
+    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios")),
     "also": ("the kinds of further figures, by the ends of their names", _FURTHER),
     "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
@@ -68,10 +68,10 @@ class Drawing:
 
     Attributes
     ----------
-    kind : {'curves', 'dots', 'scaling', 'paired', 'ratios', 'bills', 'pictures'}
+    kind : {'curves', 'dots', 'scaling', 'paired', 'ratios', 'bills'}
         Curves; a dot per data set and learner at the last checkpoint, with the median; a point per learner and
         value of a variable; a panel per learner, with its paired difference from one of them; the last errors of
-        variants, divided by that of one of them; what was paid beside the last error; or images, which need no run.
+        variants, divided by that of one of them; or what was paid beside the last error.
     also : mapping of str to str
         The kinds of further figures of the same curves, by what their files' names end with.
     x : str or None

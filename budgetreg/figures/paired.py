@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic
 from budgetreg.analysis.comparisons import ResampledCurves, select
+from budgetreg.analysis.intervals import FEWEST, Estimate, basic
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import Panel, Panels, folded, grid, legend, own_settings, write_figure
 from budgetreg.figures.captions import caption, repetitions_of

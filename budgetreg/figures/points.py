@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.analysis.bootstrap import Estimate, basic, percentile
 from budgetreg.analysis.comparisons import ResampledCurves
+from budgetreg.analysis.intervals import Estimate, basic, percentile
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import (
     Panel,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from budgetreg.analysis.bootstrap import Estimate, of_ratio
 from budgetreg.analysis.comparisons import ResampledCurves, select
+from budgetreg.analysis.intervals import Estimate, of_ratio
 from budgetreg.figures.axes import Axis, axes_of
 from budgetreg.figures.canvas import folded, folded_ticks, grid, legend, own_settings, sheet, write_figure
 from budgetreg.figures.captions import flowing, repetitions_of, short_caption

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from budgetreg.analysis.bootstrap import Estimate
-from budgetreg.analysis.comparisons import Incomparable, ResampledCurves
-from budgetreg.analysis.savings import Saving, savings
+from budgetreg.analysis.comparisons import Incomparable, ResampledCurves, Saving, savings
+from budgetreg.analysis.intervals import Estimate
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.captions import amount

@@ -13,7 +13,7 @@ from budgetreg.report.page import PagePart, Section
 from budgetreg.report.provenance import Computed, provenance
 from budgetreg.report.tables import listing, page_table
 from budgetreg.runs.manifest import cells_of, read_merged_manifest
-from budgetreg.runs.schema import CLAIMS, CURVES, SAVINGS
+from budgetreg.runs.schema import CLAIMS, SAVINGS
 from budgetreg.runs.series import labelled, read_folder
 from budgetreg.runs.tables import rows_of
 
@@ -35,7 +35,7 @@ def section_of_figure(folder: Path) -> Section:
     manifest = read_merged_manifest(folder)
     if manifest is None:
         raise DataError(f"{folder} holds no reproduced figure")
-    series = labelled(read_folder(folder)) if (folder / CURVES).is_file() else []  # a picture needs no run
+    series = labelled(read_folder(folder))
     pictures = [image_of(path) for path in sorted(folder.glob("curves*.png"))]
     claims, findings = _claims(folder / CLAIMS)
     differs = manifest["differs"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from budgetreg.analysis.claim_kinds import FAILS, HOLDS, UNDECIDED
+from budgetreg.analysis.claims import FAILS, HOLDS, UNDECIDED
 from budgetreg.config import catalogue
 from budgetreg.config.options import FLAG, LIST, NUMBER, TEXT, Rules, check
 from budgetreg.errors import ConfigError

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
-from budgetreg.analysis.savings import savings_csv
+from budgetreg.analysis.comparisons import savings_csv
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.figures.axes import axes_of
 from budgetreg.figures.drawing import worst
@@ -54,7 +54,7 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
     """Run what is missing of a recipe, then merge, judge and draw all of it.
 
     Current results are used as they are: those in `results` first, then those in `runs`. If verdicts and figures are
-    current, too, nothing is written. A recipe for a picture runs nothing.
+    current, too, nothing is written.
 
     Parameters
     ----------
@@ -79,19 +79,14 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
     folder = results / recipe.name
     receipt = receipt_of(recipe, results)
     if not receipt.holds(results_in(folder)):
-        if recipe.drawing.kind == "pictures":
-            from budgetreg.reproduce.pictures import reproduce_picture  # here, as matplotlib is slow to load
-
-            reproduce_picture(recipe, folder, _FIGURE)
-        else:
-            cells = read_results(folder, recipe.cells)
-            missing = [cell for cell in recipe.cells if cell.name not in cells]
-            if missing:
-                cells |= dict(_run(recipe, missing, runs / recipe.name))
-            write_results(folder, recipe, cells)
-            report(recipe, results)
+        cells = read_results(folder, recipe.cells)
+        missing = [cell for cell in recipe.cells if cell.name not in cells]
+        if missing:
+            cells |= dict(_run(recipe, missing, runs / recipe.name))
+        write_results(folder, recipe, cells)
+        report(recipe, results)
         receipt.write(results_in(folder))
-    return rows_of((folder / CLAIMS).read_bytes()) if (folder / CLAIMS).is_file() else []  # a picture claims nothing
+    return rows_of((folder / CLAIMS).read_bytes())
 
 
 def report(recipe: Recipe, results: Path) -> None:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from budgetreg.analysis.savings import AT_LEAST, AT_MOST
+from budgetreg.analysis.claims import Grid, grid_of
+from budgetreg.analysis.comparisons import AT_LEAST, AT_MOST
 from budgetreg.notices import plural
 from budgetreg.reproduce.findings import VERDICTS
-from budgetreg.reproduce.grids import Grid, grids
 
 _Row = Mapping[str, str]
 _EMPHASIS = {"holds": "**", "open": "*", "fails": "**"}
@@ -47,9 +47,10 @@ def claims(rows: Sequence[_Row], entries: Sequence[Mapping[str, Any]], head: str
     """
     by_id = {row["claim"]: row for row in rows}
     in_grids: set[str] = set()
-    for grid in grids(entries):
-        if by_id.keys() >= set(grid.ids.values()):
-            in_grids |= set(grid.ids.values())
+    for grid in filter(None, map(grid_of, entries)):
+        ids = {entry["id"] for entry in grid.entries.values()}
+        if by_id.keys() >= ids:
+            in_grids |= ids
             yield _grid(grid, by_id)
     others = [row for row in rows if row["claim"] not in in_grids]
     if others:
@@ -61,11 +62,8 @@ def claims(rows: Sequence[_Row], entries: Sequence[Mapping[str, Any]], head: str
 
 
 def _grid(grid: Grid, by_id: Mapping[str, _Row]) -> str:
-    cells = (
-        [row, *(_in_grid(by_id[grid.ids[row, column]]) if (row, column) in grid.ids else "" for column in grid.columns)]
-        for row in grid.rows
-    )
-    verdicts = Counter(by_id[name]["verdict"] for name in grid.ids.values())
+    cells = ([row, *(_in_grid(by_id[grid.entries[row, column]["id"]]) for column in grid.columns)] for row in grid.rows)
+    verdicts = Counter(by_id[entry["id"]]["verdict"] for entry in grid.entries.values())
     said = f"{grid.sentence[0].upper()}{grid.sentence[1:]}: of {verdicts.total()} claims, {counted(verdicts)}."
     text = f"{said} Each number is the largest difference between the two errors.\n"
     return text + "\n" + table(["learner", *(column or "verdict" for column in grid.columns)], cells)

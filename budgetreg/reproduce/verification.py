@@ -51,7 +51,7 @@ def verify_folder(folder: Path, sample: Sample, given: Mapping[str, Any], report
     Parameters
     ----------
     folder : Path
-        A run or merged results; anything else has no cells, and neither has a picture.
+        A run or merged results; anything else has no cells.
     sample : Sample
         Which repetitions of each cell.
     given : mapping
@@ -72,9 +72,7 @@ def verify_folder(folder: Path, sample: Sample, given: Mapping[str, Any], report
     """
     merged = read_merged_manifest(folder)
     if merged is not None:
-        recipe = read_recipe(merged["recipe"], given)
-        if recipe.drawing.kind != "pictures":
-            yield from verify_merged(folder, recipe, sample, report)
+        yield from verify_merged(folder, read_recipe(merged["recipe"], given), sample, report)
         return
     run = read_manifest(folder)
     if run is not None:

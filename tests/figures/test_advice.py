@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.comparisons import Candidate, ranked
+from budgetreg.analysis.intervals import Estimate
 from budgetreg.figures import advice
 from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice, sentence
 from tests.analysis.test_claims import falling, series
