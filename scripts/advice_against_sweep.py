@@ -29,7 +29,7 @@ from pathlib import Path
 
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.cli.app import main as budgetreg
-from budgetreg.figures.axes import axes_of
+from budgetreg.figures.specification import axes_of
 from budgetreg.files import write_atomically
 from budgetreg.runs.series import read_series
 

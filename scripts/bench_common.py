@@ -21,7 +21,7 @@ pin_blas_threads()
 if TYPE_CHECKING:
     import pandas as pd
 
-    from budgetreg.figures.palette import Style
+    from budgetreg.figures.looks import Style
     from budgetreg.metering.table import Table
 
 RESULTS = TOP / "results" / "bench"
@@ -108,9 +108,7 @@ def draw(
     name : str
         Name of the files, without ending.
     """
-    from budgetreg.figures.canvas import grid, own_settings, sheet, write_figure
-    from budgetreg.figures.labels import End, label_ends
-    from budgetreg.figures.ticks import set_ticks
+    from budgetreg.figures.canvas import End, grid, label_ends, own_settings, set_ticks, sheet, write_figure
 
     with own_settings():
         drawn = sheet(1)

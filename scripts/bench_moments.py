@@ -18,7 +18,7 @@ import pandas as pd
 
 from budgetreg.algorithms.aemr.solution import solve
 from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
-from budgetreg.figures.palette import COLOURS, Style
+from budgetreg.figures.looks import COLOURS, Style
 from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.designs import uniform_subset
 from budgetreg.revealed.standardised import StandardisedEntries

@@ -124,7 +124,7 @@ def ready() -> None:
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
         *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.runs.verification", "budgetreg.figures.curves"),
         *(
-            "budgetreg.figures.summary",
+            "budgetreg.figures.tables",
             "budgetreg.algorithms.registry",
             "budgetreg.protocol.repetitions",
             "budgetreg.cli.study",

@@ -7,11 +7,10 @@ from pathlib import Path
 from budgetreg.analysis.comparisons import Candidate, Incomparable, ranked
 from budgetreg.errors import DataError
 from budgetreg.figures import advice
-from budgetreg.figures.axes import axes_of
 from budgetreg.figures.captions import repetitions_of, with_interval
-from budgetreg.figures.curves import plot_series
-from budgetreg.figures.savings_table import savings_table
-from budgetreg.figures.summary import comparison_table, run_table
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import Drawing, axes_of
+from budgetreg.figures.tables import comparison_table, run_table, savings_table
 from budgetreg.report.images import drawn
 from budgetreg.report.page import PagePart, PageTable, Section
 from budgetreg.report.tables import page_table
@@ -28,7 +27,7 @@ def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
     folders : sequence of Path
         Where they were read.
     """
-    picture = drawn(lambda folder: plot_series(series, folder, "curves" if series[1:] else "curve"))
+    picture = drawn(lambda folder: plot(series, folder, "curves" if series[1:] else "curve"))
     tables = [run_table(folder) for folder in folders] if not series[1:] else [comparison_table(series)]
     parts = [
         PagePart("Test error", pictures=[picture]),
@@ -54,7 +53,7 @@ def about_advice(series: Sequence[Series], total: int) -> Section:
         candidates = ranked(series, axes_of(series)[1].column)
     except Incomparable as error:
         raise DataError(f"{series[0].folder.parent}: {error}") from error
-    picture = drawn(lambda folder: advice.plot_advice(candidates, total, folder))
+    picture = drawn(lambda folder: plot((candidates, total), folder, advice.NAME, Drawing(kind="advice")))
     lines = [advice.sentence(candidates, total), advice.about_full_rows(candidates)]
     title = f"Advice for a total of {total:,} {common_unit(series) or 'attributes'} on {series[0].dataset}"
     parts = [

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from budgetreg.errors import DataError
-from budgetreg.figures.summary import comparison_table
-from budgetreg.figures.tables import right
+from budgetreg.figures.tables import comparison_table, right
 from budgetreg.report.bill import bill
 from budgetreg.report.images import image_of
 from budgetreg.report.page import PagePart, Section

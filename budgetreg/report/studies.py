@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from budgetreg.errors import DataError
-from budgetreg.figures.study import plot_study
-from budgetreg.figures.study_tables import ABOUT_ESTIMATES, bill_tables, estimates_table, paid_in_all, size_of
-from budgetreg.figures.tables import right
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import Drawing
+from budgetreg.figures.tables import ABOUT_ESTIMATES, bill_tables, estimates_table, paid_in_all, right, size_of
 from budgetreg.report.images import drawn
 from budgetreg.report.page import PagePart, PageTable, Section
 from budgetreg.report.tables import listing, page_table
@@ -44,7 +44,7 @@ def section_of_study(path: Path) -> Section:
                 page_table(estimates_table(estimates, bill.unit), _sentence(ABOUT_ESTIMATES.removesuffix(":")))
             )
         name = path.resolve().stem
-        picture = drawn(lambda folder: plot_study(name, len(state.examples), bill, study.history(), folder))
+        picture = drawn(lambda folder: plot(study, folder, name, Drawing(kind="study")))
         events = Counter(study.log()["event"])
     bills = [page_table(table, caption) for table, caption in zip(bill_tables(bill), _BILLS, strict=False)]
     parts = [

@@ -21,8 +21,8 @@ from budgetreg.config.options import checked
 from budgetreg.config.sections import TOP
 from budgetreg.config.sweeps import left_out
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.drawing import parse as parse_drawing
+from budgetreg.figures.specification import Drawing
+from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, validate
 
 PUBLISHED = "published.csv"

@@ -9,8 +9,8 @@ from pathlib import Path
 from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
 from budgetreg.analysis.comparisons import savings_csv
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
-from budgetreg.figures.axes import axes_of
-from budgetreg.figures.drawing import worst
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import axes_of, worst
 from budgetreg.files import write_atomically
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
@@ -107,22 +107,12 @@ def report(recipe: Recipe, results: Path) -> None:
     # A learner with a curve for each of several data sets has no number of attributes of its own.
     comparable = [(name, curves) for name, curves in panels if len({curve.label for curve in curves}) == len(curves)]
     write_atomically(folder / SAVINGS, savings_csv(comparable, measure))
-    from budgetreg.figures import bills, curves, paired, points, ratios  # here, as matplotlib is slow to load
-
-    plots_of = {
-        "curves": curves.plot_series,
-        "dots": points.plot_dots,
-        "scaling": points.plot_scaling,
-        "paired": paired.plot_paired,
-        "ratios": ratios.plot_ratios,
-        "bills": bills.plot_bills,
-    }
     beside = [name for name in recipe.drawing.beside if (results / name / CURVES).exists()]
     shown = _panels(recipe, [curve for name in beside for curve in read(results / name)], measure) + panels
     called = recipe.drawing.names
     drawn = [replace(curve, label=called.get(curve.label, curve.label)) for _, of_panel in shown for curve in of_panel]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
-        plots_of[drawing.kind](drawn, folder, name, drawing)
+        plot(drawn, folder, name, drawing)
 
 
 def judged(recipe: Recipe, results: Path, read: Callable[[Path], list[Series]]) -> Iterator[ClaimResult]:

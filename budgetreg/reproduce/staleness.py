@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetreg.config.nested import diff, merge
 from budgetreg.errors import ConfigError
-from budgetreg.figures.receipt import Receipt
+from budgetreg.figures.registry import Receipt
 from budgetreg.files import digest
 from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.merged import lacking, read_rows

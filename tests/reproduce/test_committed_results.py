@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from budgetreg.analysis.claims import claim_row, parse_all
 from budgetreg.config import catalogue
-from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.specification import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points, read_recipe
 from budgetreg.reproduce.reproduction import judged
 from budgetreg.reproduce.staleness import receipt_of, results_in

@@ -12,8 +12,7 @@ from budgetreg.analysis.claims import parse_all
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.data import mnist
-from budgetreg.figures import curves as plots
-from budgetreg.figures.drawing import parse as parse_drawing
+from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.reproduce import recipes, reproduction
 from budgetreg.runs import runner
 from budgetreg.runs.series import read_folder, read_series
@@ -171,7 +170,7 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert second == first
 
     # Another parameter makes those stale that have it.
-    monkeypatch.setattr(plots, "plot_series", lambda *_: [])
+    monkeypatch.setattr(reproduction, "plot", lambda *_: [])
     recipe.write_text(RECIPE.replace("split: even", "split: 1"))
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed[4:] == ["aelr"]
@@ -213,9 +212,9 @@ def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(
         .replace("a: aelr", "a: ridge")
         .replace("x_scale", "finding: clear, x_scale")
     )
-    plot, stated = plots.plot_series, []
+    plot, stated = reproduction.plot, []
     monkeypatch.setattr(
-        plots, "plot_series", lambda *drawn: (stated.append((drawn[-1].finding, drawn[-1].note)), plot(*drawn))
+        reproduction, "plot", lambda *drawn: (stated.append((drawn[-1].finding, drawn[-1].note)), plot(*drawn))
     )
     assert main(["reproduce", "paper/toy", "--quick"]) == 0
     folder = Path("runs/quick/results/paper/toy")
@@ -238,7 +237,7 @@ def test_an_interrupted_reproduction_resumes(
         return execute(plan, **rest)
 
     monkeypatch.setattr(runner, "execute", interrupted)
-    monkeypatch.setattr(plots, "plot_series", lambda *_: [])
+    monkeypatch.setattr(reproduction, "plot", lambda *_: [])
     assert main(["reproduce", "paper/toy"]) == 130
     assert "the same command resumes" in capsys.readouterr().err
     monkeypatch.setattr(runner, "execute", execute)

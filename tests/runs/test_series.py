@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from budgetreg.errors import DataError
 from budgetreg.figures.curves import draw
-from budgetreg.figures.drawing import PLAIN
+from budgetreg.figures.specification import PLAIN
 from budgetreg.files import Damaged, digest
 from budgetreg.runs import manifest
 from budgetreg.runs.naming import variants
