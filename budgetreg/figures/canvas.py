@@ -1,4 +1,9 @@
-"""What all figures share: settings, panels, grids and legends, and files that are the same bytes each time."""
+"""What all figures share: matplotlib, panels, ticks, labels at the ends of lines, and files of the same bytes.
+
+Matplotlib is imported so that the user's settings for it cannot fail a run or print anything. We draw into files and
+with settings of our own. So settings that matplotlib refuses (``MPLBACKEND``, a ``matplotlibrc`` that cannot be read)
+are left out, and its complaints about others, or about its cache, are silenced.
+"""
 
 import logging
 import os

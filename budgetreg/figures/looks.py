@@ -1,4 +1,10 @@
-"""How the curve of each label is drawn: the colour and marker of its learner, or of its variant."""
+"""How the curve of each label is drawn: the colour and marker of its learner, or of its variant.
+
+Our learners are heavy and indigo, violet, lilac or plum, published ones have colours, learners that see full rows are
+black, and the others are grey. Regressors differ in colour from each other, and so do learners of subspaces, except the
+black and the grey ones, which differ in marker. Colour-blind readers can distinguish the colours: they are Okabe and
+Ito's (2008, "Color Universal Design") without yellow, which fades on white, and some of Tol's muted scheme (Tol 2021).
+"""
 
 import zlib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Plain tables, which commands print and reports show."""
+"""Tables that commands print and reports show: plain ones, and those of runs, of savings and of studies."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

@@ -1,21 +1,23 @@
 """Reproducing a figure: the missing cells of its recipe are run, and all cells are merged, judged and drawn."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
 from budgetreg.analysis.comparisons import savings_csv
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
-from budgetreg.figures.registry import plot
+from budgetreg.figures.registry import Receipt, plot
 from budgetreg.figures.specification import axes_of, worst
-from budgetreg.files import write_atomically
+from budgetreg.files import digest, write_atomically
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.reproduce.staleness import receipt_of, results_in
 from budgetreg.runs.schema import CLAIMS, CURVES, SAVINGS
 from budgetreg.runs.series import Series, labelled, read_folder
 from budgetreg.runs.tables import rows_of
@@ -87,6 +89,31 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
         report(recipe, results)
         receipt.write(results_in(folder))
     return rows_of((folder / CLAIMS).read_bytes())
+
+
+def receipt_of(recipe: Recipe, results: Path) -> Receipt:
+    """Return the receipt of a recipe's verdicts and figures.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    results : Path
+        The folder with a folder of merged results for each recipe.
+    """
+    referred = {*recipe.drawing.beside, *(name for claim in recipe.claims for name in claim.options["also"])}
+    others = sorted((name, results / name / CURVES) for name in referred)
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        ingredients = [
+            *(recipe.name, recipe.title, recipe.protocols, recipe.differs, repr(recipe.claims), repr(recipe.drawing)),
+            [(cell.name, cell.digest, cell.config.repetitions, cell.config.recorded()) for cell in recipe.cells],
+            [(name, digest(table.read_bytes())) for name, table in others if table.is_file()],
+        ]
+    return Receipt(results / recipe.name, ingredients)
+
+
+def results_in(folder: Path) -> list[str]:
+    """Return the names of the files that a folder of merged results holds; none if there is no such folder."""
+    return [path.name for path in folder.glob("*") if path.is_file() and not path.name.startswith(".")]
 
 
 def report(recipe: Recipe, results: Path) -> None:

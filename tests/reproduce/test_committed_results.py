@@ -13,8 +13,7 @@ from budgetreg.analysis.claims import claim_row, parse_all
 from budgetreg.config import catalogue
 from budgetreg.figures.specification import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points, read_recipe
-from budgetreg.reproduce.reproduction import judged
-from budgetreg.reproduce.staleness import receipt_of, results_in
+from budgetreg.reproduce.reproduction import judged, receipt_of, results_in
 from budgetreg.runs.series import read_folder
 from tests.tiers import slow_but
 

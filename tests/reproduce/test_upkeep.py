@@ -13,8 +13,7 @@ from budgetreg.files import record_digest, signed
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import _run
-from budgetreg.reproduce.staleness import cell_problems, read_once
-from budgetreg.reproduce.verification import verify_merged
+from budgetreg.reproduce.verification import cell_problems, read_once, verify_merged
 from budgetreg.runs.naming import number_ranges
 from budgetreg.runs.verification import Sample
 
