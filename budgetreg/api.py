@@ -137,12 +137,13 @@ def draw_study(study: "Study", folder: str | Path | None = None) -> list[Path]:
     list of Path
         A picture, a PDF file and a caption, named as the study is.
     """
-    from budgetreg.figures.study import plot_study  # here, as matplotlib is slow to load
+    from budgetreg.figures.registry import plot
+    from budgetreg.figures.specification import Drawing
 
     with suppress(DataError):  # with too few values there is no estimate, but the bill is drawn
         study.estimates()
     target = study.path.parent if folder is None else at_home(folder)
-    return plot_study(study.path.stem, len(study.state().examples), study.bill(), study.history(), target)
+    return plot(study, target, study.path.stem, Drawing(kind="study"))
 
 
 def _valid(choices: Mapping[str, Any]) -> "Config":
@@ -191,11 +192,9 @@ def _finished(plan: "Plan", draw: bool) -> "Results":
 
 def _draw(folder: Path) -> None:
     """Draw the run in a folder, unless its figure is current."""
-    from budgetreg.figures.receipt import Receipt
+    from budgetreg.figures.registry import Receipt, plot_run
 
     receipt = Receipt(folder, digest((folder / MANIFEST).read_bytes()))
     if not receipt.holds(CURVE_FILES):
-        from budgetreg.figures.curves import plot_run  # here, as matplotlib is slow to load
-
         plot_run(folder)
         receipt.write(CURVE_FILES)

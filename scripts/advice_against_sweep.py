@@ -17,7 +17,7 @@ Runs are kept in runs/advice_against_sweep. Writes results/advice_against_sweep.
 - table, total: the case, and the attributes that each choice may see
 - recommended, best: learner and k; "all" if it sees all attributes of each example
 - recommended_error, best_error: mean test error in the sweep, divided by that of the predictor without attributes
-- gap: their difference, with the 90 % interval gap_low to gap_high over splits (`budgetreg.analysis.paired`)
+- gap: their difference, with the 90 % interval gap_low to gap_high over splits (`budgetreg.analysis.intervals`)
 - undecided: yes if the advice calls the best choice not clearly worse; "not tried" if it did not try this k
 - verdict: holds if gap is at most 0.02 or undecided is yes, else fails
 """
@@ -29,7 +29,7 @@ from pathlib import Path
 
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.cli.app import main as budgetreg
-from budgetreg.figures.axes import axes_of
+from budgetreg.figures.specification import axes_of
 from budgetreg.files import write_atomically
 from budgetreg.runs.series import read_series
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
-from budgetreg.figures.palette import Style, style
+from budgetreg.figures.looks import Style, style
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.streams import BLOCK, generator

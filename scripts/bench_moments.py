@@ -19,7 +19,7 @@ import pandas as pd
 
 from budgetreg.algorithms.aemr.moments import solve
 from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
-from budgetreg.figures.palette import COLOURS, Style
+from budgetreg.figures.looks import COLOURS, Style
 from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.columns import StandardisedEntries
 from budgetreg.revealed.designs import uniform_subset

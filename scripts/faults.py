@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from mutation import Change, around
 
-from budgetreg.analysis.bootstrap import RESAMPLES
 from budgetreg.analysis.comparisons import Candidate
+from budgetreg.analysis.intervals import RESAMPLES
 from budgetreg.data.registry import load
 from budgetreg.files import KEY
 from budgetreg.metering.accessor import Accessor

@@ -17,11 +17,8 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from budgetreg.figures.canvas import grid, own_settings, sheet, write_figure
-from budgetreg.figures.labels import End, label_ends
-from budgetreg.figures.library import Axes
-from budgetreg.figures.palette import VARIANTS
-from budgetreg.figures.ticks import set_ticks
+from budgetreg.figures.canvas import Axes, End, grid, label_ends, own_settings, set_ticks, sheet, write_figure
+from budgetreg.figures.looks import VARIANTS
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "aemr"
 D = 20

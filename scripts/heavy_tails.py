@@ -5,8 +5,8 @@ defaults for own data (``dataset.scale=revealed`` and an automatic pilot), in te
 error is relative to that of predicting the mean. No learner may end above `LIMIT`, averaged over the repetitions.
 
 Writes results/heavy_tails.csv, with a row for each table, seed, learner and k: the mean error of the last checkpoint
-with its interval (`budgetreg.analysis.paired.mean_error`) and the largest error of a repetition. Prints the means over
-seeds, and the rows above the limit.
+with its interval (`budgetreg.analysis.intervals.mean_error`) and the largest error of a repetition. Prints the means
+over seeds, and the rows above the limit.
 
     .venv/bin/python scripts/heavy_tails.py
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from budgetreg.analysis.paired import mean_error
+from budgetreg.analysis.intervals import mean_error
 from budgetreg.config.composition import Composer
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan

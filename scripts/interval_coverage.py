@@ -3,8 +3,8 @@
 Two learners share the difficulty of each split and have errors of their own: normal, lognormal or Student's t with
 three degrees of freedom, or failures, that is, up to 30 times the error in one repetition of ten. The table has, in per
 cent, how often the lower end lies above the true value and the upper end below it (5 is nominal): of the interval that
-``advise`` prints (`budgetreg.analysis.paired`), of Student's t for differences, and of t for differences of logarithms,
-whose truth is the ratio of geometric means.
+``advise`` prints (`budgetreg.analysis.intervals`), of Student's t for differences, and of t for differences of
+logarithms, whose truth is the ratio of geometric means.
 
 ``python scripts/interval_coverage.py`` takes some seconds and prints, for 4,000 experiments each::
 
@@ -24,8 +24,7 @@ whose truth is the ratio of geometric means.
 import numpy as np
 from scipy.special import stdtrit
 
-from budgetreg.analysis.bootstrap import ONE_SIDED
-from budgetreg.analysis.paired import difference
+from budgetreg.analysis.intervals import ONE_SIDED, difference
 
 REPETITIONS, EXPERIMENTS = 10, 4000
 SPREAD_OF_SPLITS = 0.15

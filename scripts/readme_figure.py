@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from budgetreg.analysis.bootstrap import basic, weights
+from budgetreg.analysis.intervals import basic, weights
 from budgetreg.figures.canvas import grid, own_settings, write_figure, write_finding
-from budgetreg.figures.palette import style
+from budgetreg.figures.looks import style
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "aemr" / "mnist"

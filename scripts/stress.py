@@ -80,11 +80,14 @@ def ready() -> None:
     """Import what commands need, once for all forked processes."""
     imported = (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
-        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.cli.study", "budgetreg.runs.verification"),
-        *("budgetreg.figures.curves", "budgetreg.figures.summary", "budgetreg.algorithms.registry"),
-        "budgetreg.protocol.repetitions",
-    )
-    for module in imported:
+        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.runs.verification", "budgetreg.figures.curves"),
+        *(
+            "budgetreg.figures.tables",
+            "budgetreg.algorithms.registry",
+            "budgetreg.protocol.repetitions",
+            "budgetreg.cli.study",
+        ),
+    ):
         import_module(module)
     stress_results.cache_everything()
 

@@ -18,10 +18,10 @@ BLOCKS = re.findall(r"([^\n]*)\n\n```(\w+)\n(.*?)```\n", PAGE, flags=re.DOTALL)
 # Figures are slow, and these tests do not need them.
 TRIAL = """
 import sys
-from types import SimpleNamespace
 from budgetreg.testing import checks
 from budgetreg.cli.app import main
-sys.modules["budgetreg.figures.curves"] = SimpleNamespace(plot_run=lambda folder: None)
+from budgetreg.figures import registry
+registry.plot_run = lambda folder: None
 tiny = "repetitions=1 checkpoints=1 tuning=fixed tuning.B=1 tuning.eta=0.1 dataset.d=4 dataset.n=400 out=runs".split()
 for words in (
     ["list"],

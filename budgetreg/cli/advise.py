@@ -17,8 +17,9 @@ from budgetreg.cli.run import read_words
 from budgetreg.config.composition import Composer
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, cut
-from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice, sentence
-from budgetreg.figures.axes import axes_of
+from budgetreg.figures.advice import NAME, about_full_rows, advice_table, sentence
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.files import at_home, record_digest
 from budgetreg.notices import in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
@@ -214,5 +215,5 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     console().print(advice_table(candidates, total))
     for line in filter(None, (sentence(candidates, total), about_full_rows(candidates))):
         print(in_one_line(line))
-    for path in plot_advice(candidates, total, folders[0].parent):
+    for path in plot((candidates, total), folders[0].parent, NAME, Drawing(kind="advice")):
         print(shown(path))

@@ -9,10 +9,9 @@ from pathlib import Path
 from budgetreg.cli.common import console
 from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, cut, nearest
-from budgetreg.figures.curves import plot_series
-from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.savings_table import SAVED, savings_table
-from budgetreg.figures.summary import comparison_table
+from budgetreg.figures.registry import plot as plot_figure
+from budgetreg.figures.specification import Drawing
+from budgetreg.figures.tables import SAVED, comparison_table, savings_table
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line
 from budgetreg.runs.repricing import repriced, table_of
@@ -36,7 +35,7 @@ def plot(arguments: Namespace) -> int:
         If a folder is missing or holds no curves.
     """
     series = read_series(arguments.folders)
-    written = plot_series(series, _target(arguments.out, arguments.folders), "curves")
+    written = plot_figure(series, _target(arguments.out, arguments.folders), "curves")
     console().print(comparison_table(series))
     for path in written:
         print(in_one_line(str(path)))
@@ -66,7 +65,7 @@ def reprice(arguments: Namespace) -> int:
     out = _target(arguments.out, folders)
     table, content = out / f"{_REPRICED}.csv", table_of(series)
     refuse_other(table, content, [costs])
-    written = plot_series(series, out, _REPRICED, Drawing(x="cost"))
+    written = plot_figure(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(table, content)
     console().print(comparison_table(series))
     for path in (*written, table):

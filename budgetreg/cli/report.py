@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from budgetreg.cli.common import shown
 from budgetreg.files import at_home
-from budgetreg.report.writing import write_report
+from budgetreg.report.sections import write_report
 
 
 def main(arguments: Namespace) -> int:

@@ -288,7 +288,7 @@ def _without_effect(config: Config) -> set[str]:
 
 def _execute(plan: Plan) -> dict[str, Any]:
     from budgetreg.api import carry_out
-    from budgetreg.figures.summary import run_table
+    from budgetreg.figures.tables import run_table
 
     outcome = carry_out(plan)
     if outcome.finished:

@@ -67,7 +67,7 @@ def _row(run: RunStatus) -> Sequence[object]:
 
 def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
     """Yield what runs lack, and which of them a reproduction made for a cell that its recipe does not have any more."""
-    from budgetreg.reproduce.staleness import STALE, why_stale
+    from budgetreg.reproduce.verification import STALE, why_stale
 
     for run in runs:
         yield from ((str(run.folder), *lack) for lack in run.lacks())
@@ -78,7 +78,7 @@ def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
 def _of_merged(recipes: Mapping[Path, str], damage: list[str]) -> Iterator[_Reason]:
     """Yield the missing parts of merged results, with the names of their recipes; damage is added to the list."""
     from budgetreg.reproduce.recipes import names, read_recipe
-    from budgetreg.reproduce.staleness import cell_problems
+    from budgetreg.reproduce.verification import cell_problems
 
     for folder, name in recipes.items():
         if name not in names():

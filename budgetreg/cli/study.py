@@ -12,7 +12,7 @@ from budgetreg.cli.common import console, shown
 from budgetreg.cli.study_parts import STUDY
 from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, DataError, UserError, cut, nearest, quoted
-from budgetreg.figures.study_tables import (
+from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,
     bill_tables,
     estimates_table,

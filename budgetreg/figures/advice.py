@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from math import isnan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Column, Table
 
-from budgetreg.analysis.bootstrap import FEWEST, Estimate
 from budgetreg.analysis.comparisons import Candidate
-from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import folded, grid, legend, own_settings, write_figure
-from budgetreg.figures.captions import amount, flowing, repetitions_of, short_caption, with_interval
-from budgetreg.figures.library import Figure
-from budgetreg.figures.palette import style
-from budgetreg.figures.summary import OF_LABELS, new_table
+from budgetreg.analysis.intervals import FEWEST, Estimate
+from budgetreg.figures.canvas import Drawn, Figure, folded, grid, legend
+from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, with_interval
+from budgetreg.figures.looks import style
+from budgetreg.figures.specification import Axis, Drawing, axes_of
+from budgetreg.figures.tables import OF_LABELS, new_table
 from budgetreg.runs.series import common_unit
 
 NAME = "advice"
@@ -163,66 +161,61 @@ def _is_useless(candidate: Candidate, y: Axis) -> bool:
     return y.zero is not None and candidate.error.value >= y.zero
 
 
-def plot_advice(candidates: Sequence[Candidate], total: int, target: Path) -> list[Path]:
+def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> Drawn:
     """Draw error against k: a line for each learner on a budget, and a point at k = d for full rows.
 
     The axis ends little above the error without attributes. Arrows at its end stand for what lies beyond.
 
     Parameters
     ----------
-    candidates, total
-        As for `sentence`.
-    target : Path
-        Folder of the files.
-
-    Returns
-    -------
-    list of Path
-        ``advice.png``, ``advice.pdf`` and ``advice.txt``.
+    advised : tuple
+        Candidates and total, as for `sentence`.
+    drawing : Drawing
+        Names the kind alone.
     """
+    candidates, total = advised
     _, y = axes_of([candidate.series for candidate in candidates])
     top = _TOP * y.zero if y.zero else np.inf
-    with own_settings():
-        figure = Figure(_SIZE, layout="constrained")
-        ax = figure.subplots()
-        budgets = sorted({candidate.series.k for candidate in candidates})
-        learners = sorted({candidate.series.algo for candidate in candidates})
-        by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
-        for beside, algo in zip(2 ** np.linspace(-_HALF_WIDTH, _HALF_WIDTH, len(learners)), learners, strict=True):
-            points = [candidate for candidate in by_budget if candidate.series.algo == algo]
-            colour, marker, _ = style(algo)
-            full = points[0].series.of_full_rows
-            error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
-            x = np.array([point.series.k * beside for point in points])
-            ax.errorbar(
-                x,
-                error,
-                np.nan_to_num([error - low, high - error]),  # no bar if the interval is unknown
-                label=f"{algo} (full rows)" if full else algo,
-                color=colour,
-                marker=marker,
-                markerfacecolor="white" if full else colour,
-                linestyle="none" if full else "-",
-                linewidth=1.6,
-                elinewidth=1.0,
-                capsize=2.5,
-            )
-            _arrows(ax, x, error, high, top, colour)
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(budgets, list(map(str, budgets)))
-        ax.minorticks_off()
-        bottom, above = ax.get_ylim()
-        cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
-        if y.zero:
-            ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
-        ax.set_ylim((_lowest(candidates, top), top) if cut else (bottom, above))  # the line need not be in sight
-        ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
-        ax.set_ylabel(y.text)
-        ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
-        grid(ax)
-        samples, texts = ax.get_legend_handles_labels()
-        legend(figure, dict(zip(texts, samples, strict=True)), 3)
-        return write_figure(figure, _caption(candidates, total, y), target, NAME)
+    figure = Figure(_SIZE, layout="constrained")
+    ax = figure.subplots()
+    budgets = sorted({candidate.series.k for candidate in candidates})
+    learners = sorted({candidate.series.algo for candidate in candidates})
+    by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
+    for beside, algo in zip(2 ** np.linspace(-_HALF_WIDTH, _HALF_WIDTH, len(learners)), learners, strict=True):
+        points = [candidate for candidate in by_budget if candidate.series.algo == algo]
+        colour, marker, _ = style(algo)
+        full = points[0].series.of_full_rows
+        error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
+        x = np.array([point.series.k * beside for point in points])
+        ax.errorbar(
+            x,
+            error,
+            np.nan_to_num([error - low, high - error]),  # no bar if the interval is unknown
+            label=f"{algo} (full rows)" if full else algo,
+            color=colour,
+            marker=marker,
+            markerfacecolor="white" if full else colour,
+            linestyle="none" if full else "-",
+            linewidth=1.6,
+            elinewidth=1.0,
+            capsize=2.5,
+        )
+        _arrows(ax, x, error, high, top, colour)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(budgets, list(map(str, budgets)))
+    ax.minorticks_off()
+    bottom, above = ax.get_ylim()
+    cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
+    if y.zero:
+        ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
+    ax.set_ylim((_lowest(candidates, top), top) if cut else (bottom, above))  # the line need not be in sight
+    ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
+    ax.set_ylabel(y.text)
+    ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
+    grid(ax)
+    samples, texts = ax.get_legend_handles_labels()
+    legend(figure, dict(zip(texts, samples, strict=True)), 3)
+    return Drawn(figure, f"{y.name} against k", _paragraphs(candidates, total, y))
 
 
 def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: float, colour: str) -> None:
@@ -250,7 +243,7 @@ def _lowest(candidates: Sequence[Candidate], top: float) -> float:
     return max(0.0, low - 0.06 * (top - low))
 
 
-def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
+def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[str]:
     unit = _unit(candidates)
     series = [candidate.series for candidate in candidates]
     ended = (
@@ -273,8 +266,7 @@ def _caption(candidates: Sequence[Candidate], total: int, y: Axis) -> str:
         )
     ]
     answer = " ".join(filter(None, [sentence(candidates, total), about_full_rows(candidates)]))
-    paragraphs = [flowing(answer), flowing(text), "\n".join(map(flowing, lines))]
-    return short_caption(f"{NAME}: {y.name} against k", paragraphs, series)
+    return [flowing(answer), flowing(text), "\n".join(map(flowing, lines)), about_settings(series)]
 
 
 def _unit(candidates: Sequence[Candidate]) -> str | None:

@@ -1,18 +1,92 @@
-"""What all figures share: settings, panels, grids and legends, and files that are the same bytes each time."""
+"""What all figures share: matplotlib, panels, ticks, labels at the ends of lines, and files of the same bytes.
 
+Matplotlib is imported so that the user's settings for it cannot fail a run or print anything. We draw into files and
+with settings of our own. So settings that matplotlib refuses (``MPLBACKEND``, a ``matplotlibrc`` that cannot be read)
+are left out, and its complaints about others, or about its cache, are silenced.
+"""
+
+import logging
+import os
+import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from math import ceil, lcm
+from math import ceil, floor, lcm, log10
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Text, matplotlib
+import numpy as np
+from scipy.optimize import isotonic_regression
+
 from budgetreg.files import os_errors_explained, refuse_foreign, write_atomically
 from budgetreg.notices import printable
+
+_SETTINGS = {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    logger = logging.getLogger("matplotlib")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def _without_settings() -> Iterator[None]:
+    """Hide the user's settings in the block, and forget a first import that they have made fail."""
+    for module in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        del sys.modules[module]
+    before = dict(os.environ)
+    os.environ.update(_SETTINGS)
+    try:
+        with chdir(Path(__file__).parent):  # a matplotlibrc in the current folder comes before any other
+            yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+with _quiet():
+    try:
+        import matplotlib
+    except Exception:
+        with _without_settings():
+            import matplotlib
+    from matplotlib import colormaps
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.colors import to_hex, to_rgb
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    from matplotlib.text import Text
+    from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullFormatter
+
+__all__ = [
+    "Artist",
+    "Axes",
+    "Figure",
+    "Formatter",
+    "FuncFormatter",
+    "Line2D",
+    "Locator",
+    "MaxNLocator",
+    "NullFormatter",
+    "Patch",
+    "Text",
+    "colormaps",
+    "matplotlib",
+    "to_hex",
+    "to_rgb",
+]
+
 
 _DOTS_PER_INCH = 150
 _PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
@@ -64,6 +138,14 @@ def folded(text: str, letters: int = _LETTERS) -> str:
 def folded_ticks(labels: Iterable[str]) -> list[str]:
     """Return the names of ticks, each with line breaks if it is long."""
     return [folded(label, _LETTERS_OF_TICK) for label in labels]
+
+
+class Drawn(NamedTuple):
+    """A figure, the title of its caption, and the paragraphs below it."""
+
+    figure: Figure
+    title: str
+    paragraphs: Sequence[str]
 
 
 def write_figure(figure: Figure, text: str, target: Path, name: str) -> list[Path]:
@@ -151,6 +233,16 @@ class Panels:
     places: list[Panel]
     panel: tuple[float, float]
 
+    @classmethod
+    def of(cls, figure: Figure, axes: np.ndarray, panel: tuple[float, float]) -> Self:
+        """Return a figure with a table of axes, as matplotlib's `subplots` returns it."""
+        places = [
+            Panel(ax, column == 0, row == len(axes) - 1)
+            for row, line in enumerate(axes)
+            for column, ax in enumerate(line)
+        ]
+        return cls(figure, places, panel)
+
     def finish(self, finding: str, legend_rows: int) -> None:
         """Write the finding above the panels, and set the size with space for the legend."""
         rows = sum(place.first for place in self.places)
@@ -211,4 +303,188 @@ def legend(figure: Figure, entries: Mapping[str, Artist], columns: int, note: st
         entries = {**entries, note: Line2D([], [], linestyle="none")}
     figure.legend(
         entries.values(), entries.keys(), loc="outside lower center", ncols=columns, fontsize=8.5, frameon=False
+    )
+
+
+def lighter(colour: str, white: float) -> str:
+    """Return a colour mixed with a share of white."""
+    if not white:
+        return colour
+    red, green, blue = (part + (1 - part) * white for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+def darker(colour: str, black: float) -> str:
+    """Return a colour mixed with a share of black."""
+    red, green, blue = (part * (1 - black) for part in to_rgb(colour))
+    return to_hex((red, green, blue))
+
+
+_SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
+_MOST = 7  # ticks of an axis
+_WITHIN_A_DECADE = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def compact(value: float) -> str:
+    """Return a number as a tick shows it.
+
+    Examples
+    --------
+    >>> [compact(value) for value in (0.05, 300, 2000, 1.5e6, 1e-6, 3e-5)]
+    ['0.05', '300', '2k', '1.5M', '10⁻⁶', '3·10⁻⁵']
+    """
+    for size, letter in _SIZES:
+        if abs(value) >= size * (1 - 1e-9):
+            return f"{value / size:.4g}{letter}"
+    if value == 0 or abs(value) >= 0.99e-3:
+        return f"{value:.4g}"
+    digits, exponent = f"{value:.3e}".split("e")
+    power = f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return power if float(digits) == 1 else f"{float(digits):g}·{power}"
+
+
+class LogTicks(Locator):
+    """Ticks of a logarithmic axis: as many round numbers per decade as there is space for."""
+
+    def __call__(self) -> Any:
+        """Return the ticks of the axis as it is now."""
+        return self.tick_values(*self.axis.get_view_interval())  # type: ignore[union-attr]
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        """Return the ticks of a range."""
+        low, high = sorted((vmin, vmax))
+        if not low > 0:
+            return []
+        decades = 10.0 ** np.arange(floor(log10(low)), floor(log10(high)) + 1)
+        for steps in _WITHIN_A_DECADE:
+            ticks = np.outer(decades, steps).ravel()
+            ticks = ticks[(low <= ticks * (1 + 1e-9)) & (ticks <= high * (1 + 1e-9))]
+            if len(ticks) <= _MOST:
+                break
+        else:
+            ticks = ticks[:: -(-len(ticks) // _MOST)]
+        if len(ticks) > 1:
+            return ticks.tolist()
+        return [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+
+
+class Compact(Formatter):
+    """Numbers of a linear axis: all with as many decimals as one of them needs."""
+
+    _decimals = 0
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the text of a tick."""
+        return compact(x) if self._decimals == 0 else f"{x:.{self._decimals}f}"
+
+    def set_locs(self, locs: Any) -> None:
+        """Choose the number of decimals."""
+        small = all(abs(tick) < _SIZES[-1][0] for tick in locs)
+        self._decimals = max((len(f"{tick:.4g}".partition(".")[2]) for tick in locs if small), default=0)
+
+
+def set_ticks(ax: Axes, *, x: bool = True, y: bool = True) -> None:
+    """Give the axes of a panel compact ticks; call it when the scales are set."""
+    for axis, wanted in ((ax.xaxis, x), (ax.yaxis, y)):
+        if not wanted:
+            continue
+        if axis.get_scale() == "log":
+            axis.set_major_locator(LogTicks())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+            axis.set_minor_formatter(NullFormatter())
+        else:
+            axis.set_major_locator(MaxNLocator(_MOST - 1, steps=[1, 2, 2.5, 5, 10]))
+            axis.set_major_formatter(Compact())
+
+
+_SIZE, _LINE = 8.0, 10.0  # points: of the letters, and between the middles of two labels
+_LONGEST = 34  # letters
+_BESIDE = 1.035  # where labels begin, in widths of the axes
+_TEXT = 0.3  # share of black in the colour of labels, as light ones are hard to read
+_POINTS = 72  # per inch
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a line and its label.
+
+    Attributes
+    ----------
+    text : str
+    x, y : float
+        Last point of the line, in data coordinates. A label of a point outside the axes shows its value.
+    colour : str
+    heavy : bool
+        Whether the label is bold.
+    """
+
+    text: str
+    x: float
+    y: float
+    colour: str
+    heavy: bool = False
+
+
+def fit(ends: Sequence[End], height: float) -> bool:
+    """Return whether labels fit beside axes of a height in inches."""
+    return len(ends) * _LINE <= height * _POINTS and max((len(end.text) for end in ends), default=0) <= _LONGEST
+
+
+def label_ends(figure: Figure, ends: Mapping[Axes, Sequence[End]]) -> None:
+    """Write labels beside the panels of a figure; call it when all else is drawn, and the limits are set."""
+    texts = {ax: [_text(ax, end) for end in of_panel] for ax, of_panel in ends.items()}
+    figure.draw_without_rendering()  # the labels have their space now, so that the height of the axes is known
+    for ax, of_panel in texts.items():
+        gap = _LINE / (ax.get_window_extent().height * _POINTS / figure.dpi)
+        for text, place in zip(of_panel, spread([_fraction(ax, end) for end in ends[ax]], gap), strict=True):
+            text.set_position((_BESIDE, place))
+
+
+def spread(places: Sequence[float], gap: float) -> np.ndarray:
+    """Return places in [0, 1] that lie a gap apart, in the same order and as close as possible to the given ones.
+
+    Examples
+    --------
+    >>> spread([0.5, 0.9, 0.5], 0.1).round(2).tolist()
+    [0.45, 0.9, 0.55]
+    """
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(order))
+    apart = np.clip(isotonic_regression(np.asarray(places)[order] - steps).x, 0.0, max(0.0, 1 - steps[-1:].sum()))
+    moved = np.empty(len(order))
+    moved[order] = apart + steps
+    return moved
+
+
+def _fraction(ax: Axes, end: End) -> float:
+    """Return how far up in the axes a point lies."""
+    _, place = ax.transAxes.inverted().transform(ax.transData.transform(_shown(ax, end)))
+    return float(place)
+
+
+def _shown(ax: Axes, end: End) -> tuple[float, float]:
+    """Return a point, or the point of the axes that is closest to it: a log axis has no 0, and may end below a value.
+
+    A coordinate that is undefined is at the upper end of its axis.
+    """
+    ranges = zip((end.x, end.y), (ax.get_xlim(), ax.get_ylim()), strict=True)
+    x, y = (float(np.clip(np.nan_to_num(value, nan=np.inf), *limits)) for value, limits in ranges)
+    return x, y
+
+
+def _text(ax: Axes, end: End) -> Any:
+    leader: dict[str, Any] = {"arrowstyle": "-", "color": end.colour, "linewidth": 0.6, "alpha": 0.7}
+    return ax.annotate(
+        end.text if end.y == _shown(ax, end)[1] else f"{end.text} ({end.y:.3g})",
+        _shown(ax, end),
+        xytext=(_BESIDE, _fraction(ax, end)),
+        textcoords="axes fraction",
+        arrowprops={**leader, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5), "patchA": None},
+        annotation_clip=False,
+        ha="left",
+        va="center",
+        fontsize=_SIZE,
+        fontweight="bold" if end.heavy else "normal",
+        color=darker(end.colour, _TEXT),
     )

@@ -9,10 +9,9 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.algorithms import registry
-from budgetreg.analysis.bootstrap import Estimate
-from budgetreg.config.nested import common, distinguishing_options, flatten, show
-from budgetreg.figures.axes import axes_of
-from budgetreg.figures.drawing import PLAIN, Drawing
+from budgetreg.analysis.intervals import Estimate
+from budgetreg.config.nested import common, flatten
+from budgetreg.figures.specification import PLAIN, Drawing, axes_of
 from budgetreg.notices import in_one_line
 from budgetreg.runs.series import Series
 
@@ -46,24 +45,22 @@ _IN_WORDS = {
 """By section, the keys that `about_config` puts in words, or that the curve already shows, such as checkpoints."""
 
 
-def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawing: Drawing = PLAIN) -> str:
-    """Return the caption of a figure.
+def caption(title: str, paragraphs: Iterable[str]) -> str:
+    """Return a caption: its first line, and paragraphs."""
+    return "\n\n".join([in_one_line(title), *paragraphs]) + "\n"
+
+
+def about_curves(series: Sequence[Series], remarks: Iterable[str], drawing: Drawing = PLAIN) -> list[str]:
+    """Return the paragraphs about curves: the axes, then what each curve is.
 
     Parameters
     ----------
-    title : str
-        First line.
     series : sequence of Series
         The curves of the figure.
     remarks : iterable of str
         Sentences about the drawing, such as which points are not shown.
     drawing : Drawing, optional
         What a recipe asks for.
-
-    Returns
-    -------
-    str
-        Paragraphs wrapped at 100 columns, ending with a newline.
     """
     panels = drawing.split(series)
     below = dict.fromkeys(axes_of(in_panel, drawing)[0] for in_panel in panels.values())
@@ -71,8 +68,7 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
     configured = [about_config(curve.config) for curve in series]
     shared = [line for line in configured[0] if all(line in lines for lines in configured)] if configured[1:] else []
     explained = [*(f"x: {x.explanation}." for x in below), f"y: {y.explanation}."]
-    blocks = [
-        in_one_line(title),
+    paragraphs = [
         flowing(" ".join([*explained, _LINES[drawing.band], *remarks])),
         *([_block("all curves", shared)] if shared else []),
     ]
@@ -80,14 +76,13 @@ def caption(title: str, series: Sequence[Series], remarks: Iterable[str], drawin
         differing = [line for line in lines if line not in shared]
         place = "" if len(panels) == 1 else f"{drawing.title(panels[drawing.panel(curve)])}: "
         about = [_about_points(curve), *differing, *_about_runs(curve)]
-        blocks.append(_block(f"{place}{curve.dataset}, {curve.label}", about))
-    return "\n\n".join(blocks) + "\n"
+        paragraphs.append(_block(f"{place}{curve.dataset}, {curve.label}", about))
+    return paragraphs
 
 
-def short_caption(title: str, paragraphs: Sequence[str], series: Sequence[Series]) -> str:
-    """Return a caption of some paragraphs that ends with what the configurations of all series share."""
-    shared = about_config(common([curve.config for curve in series]))
-    return "\n\n".join([in_one_line(title), *paragraphs, "\n".join(map(flowing, shared))]) + "\n"
+def about_settings(series: Sequence[Series]) -> str:
+    """Return the paragraph on what the configurations of all series share."""
+    return "\n".join(map(flowing, about_config(common([curve.config for curve in series]))))
 
 
 def about_config(config: Mapping[str, Any]) -> list[str]:

@@ -1,37 +1,49 @@
-"""Draw curves: test error against attributes, money or examples."""
+"""Draw curves: test error against attributes, money or examples, with the bounds of theorems on the same axes."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from math import ceil
-from pathlib import Path
+from math import ceil, log10
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from budgetreg.analysis.bootstrap import FEWEST
-from budgetreg.figures.axes import Axis, axes_of, within_total
-from budgetreg.figures.bounds import bounds
-from budgetreg.figures.canvas import Panel, folded, grid, legend, own_settings, sheet, write_figure
-from budgetreg.figures.captions import caption, repetitions_of
-from budgetreg.figures.drawing import BANDS, PLAIN, Drawing
-from budgetreg.figures.labels import End, fit, label_ends
-from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
-from budgetreg.figures.looks import (
-    Looks,
+from budgetreg.algorithms import registry
+from budgetreg.algorithms.learner import Theorem
+from budgetreg.analysis.intervals import FEWEST
+from budgetreg.data.registry import kinds
+from budgetreg.figures.canvas import (
+    Artist,
+    Axes,
+    Drawn,
+    End,
+    Figure,
+    Line2D,
+    Panel,
+    Patch,
     darker,
+    fit,
+    folded,
+    grid,
+    label_ends,
+    legend,
+    set_ticks,
+    sheet,
+)
+from budgetreg.figures.captions import about_curves, repetitions_of
+from budgetreg.figures.looks import (
+    COLOURS,
+    Looks,
     is_heavy,
     looks_of,
     published_look,
     shows_variants,
     within_learner,
 )
-from budgetreg.figures.palette import COLOURS
-from budgetreg.figures.ranges import HIGH, LOW, Range, y_range
-from budgetreg.figures.ticks import set_ticks
-from budgetreg.runs.series import Series, along, attainable, labelled, read_folder
+from budgetreg.figures.specification import BANDS, PLAIN, RELATIVE, Axis, Drawing, axes_of, within_total
+from budgetreg.runs.series import Series, along, attainable
 
 _Curves = Sequence[tuple[Series, pd.DataFrame]]
 _LONGEST_IN_TWO_COLUMNS = 42  # letters
@@ -44,46 +56,56 @@ _UNDER |= {"clip_on": False, "in_layout": False}  # on the frame of the panel
 _BOUND_LABEL = "bound of the theorem"
 
 
-def plot_run(folder: Path) -> list[Path]:
-    """Draw the curve of the run in a folder into that folder; runs in folders below it are left out.
+_OF_SUBSPACES = (
+    "Thin dotted lines: what the learner's theorem allows after as many examples, in expectation and for the worst "
+    "distribution (Gonen et al. 2016, Corollary 3 and Theorem 7)."
+)
+_OF_REGRESSORS = (
+    "Thin dotted lines: the least mean error here, in place of the unknown risk of the best regressor in the "
+    "ball, plus what the learner's theorem allows above it in expectation after as many examples, with the "
+    "radius B that was chosen and the step size that the theorem has for them (a run has one step size for all "
+    "its checkpoints, and need not keep to the line before the last)."
+)
+LOW, HIGH = "low", "high"
+"""Columns of a mean curve: the edges of its band, NaN where it has none."""
+_ROUNDING = 1e-12  # relative to the largest value of a logarithmic axis
 
-    Returns
-    -------
-    list of Path
-        ``curve.png``, ``curve.pdf``, and ``curve.txt``, the caption.
 
-    Raises
-    ------
-    DataError
-        As for `budgetreg.runs.series.read_folder`.
-    """
-    return plot_series(labelled(read_folder(folder)), folder, "curve")
+@dataclass(frozen=True)
+class Range:
+    """The range of a y axis.
 
-
-def plot_series(series: Sequence[Series], target: Path, name: str, drawing: Drawing = PLAIN) -> list[Path]:
-    """Draw series in one figure.
-
-    Parameters
+    Attributes
     ----------
-    series : sequence of Series
-        As `budgetreg.runs.series.labelled` returns them, panel by panel; at least one.
-    target : Path
-        Folder of the files; made if it does not exist.
-    name : str
-        Name of the files, without ending.
-    drawing : Drawing, optional
-        What a recipe asks for.
-
-    Returns
-    -------
-    list of Path
-        ``<name>.png``, ``<name>.pdf``, and ``<name>.txt``, the caption.
+    low, high : float
+        Limits of the axis.
+    log : bool
+        Whether the axis is logarithmic.
+    rounding : float
+        Values of an axis that is always logarithmic are shown if they are larger than this.
     """
-    with own_settings():
-        figure, remarks = draw(series, drawing)
-        x, y = axes_of(series, drawing)
-        title = f"{name}: {y.name} against {x.name}"
-        return write_figure(figure, caption(title, series, remarks, drawing), target, name)
+
+    low: float
+    high: float
+    log: bool
+    rounding: float = 0.0
+
+    def above(self, curves: Sequence[pd.DataFrame], y: Axis) -> tuple[int, float]:
+        """Return how many mean values lie above the axis or are undefined, and the largest of them."""
+        means = _means(curves, y)
+        away = means[~(means <= self.high)]
+        return away.size, float(np.fmax.reduce(away)) if away.size else float("nan")
+
+    def below(self, curves: Sequence[pd.DataFrame], y: Axis) -> int:
+        """Return how many mean values an axis that is always logarithmic cannot show, as they are rounding or 0."""
+        return int((_means(curves, y) <= self.rounding).sum()) if y.log else 0
+
+
+def draw_curves(series: Sequence[Series], drawing: Drawing) -> Drawn:
+    """Draw a line with its band for each series, panel by panel."""
+    figure, remarks = draw(series, drawing)
+    x, y = axes_of(series, drawing)
+    return Drawn(figure, f"{y.name} against {x.name}", about_curves(series, remarks, drawing))
 
 
 def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, list[str]]:
@@ -314,3 +336,141 @@ def _legend_entries(
     if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
         entries["as published"] = Line2D([], [], **published_look({"color": "black"}, drawing))
     return entries
+
+
+def y_range(
+    curves: Sequence[pd.DataFrame],
+    y: Axis = RELATIVE,
+    may_be_log: bool = True,
+    published: Sequence[float] = (),
+    top: float | None = None,
+    bottom: float | None = None,
+) -> Range:
+    """Return the range of the y axis for some mean curves.
+
+    On their first examples, online learners can be far worse than the predictor that sees no attribute. The axis ends
+    at twice the worst value of the later half of the checkpoints, or of that predictor, so that the rest of the curves
+    stays readable. It is logarithmic if its values span more than a decade and a half. An axis that is always
+    logarithmic shows all values that are more than rounding.
+
+    Parameters
+    ----------
+    curves : sequence of DataFrame
+        Mean curves, as `budgetreg.runs.series.mean_curve` returns them, with the columns `LOW` and `HIGH`.
+    y : Axis
+    may_be_log : bool
+        Whether the values may make the axis logarithmic.
+    published : sequence of float
+        Values of published curves; an axis that is not always logarithmic shows those that do not pass its end.
+    top : float, optional
+        Where the axis ends; None: as described above.
+    bottom : float, optional
+        Where a logarithmic axis begins, and the least that another one shows; None: below all values.
+
+    Returns
+    -------
+    Range
+    """
+    means = _means(curves, y)
+    zero = [] if y.zero is None else [y.zero]
+    if y.log:
+        known = means[np.isfinite(means)]
+        rounding = _ROUNDING * known.max(initial=0)
+        shown = np.concatenate([known[known > rounding], zero, published])
+        low, high = (shown.min(), shown.max()) if shown.size else (1.0, 1.0)
+        return Range(bottom or low / 1.3, top or high * 1.3, True, rounding)
+    late = np.concatenate([*(curve[y.column].to_numpy()[len(curve) // 2 :] for curve in curves), zero])
+    cap = top or max(2 * late[np.isfinite(late)].max(initial=0), y.most) or 1.0
+    shown = means[means <= cap]
+    inside = np.concatenate([shown, zero, [value for value in published if value <= cap]])
+    inside = inside if inside.size else np.array([0.0, 1.0])
+    low, high = inside.min(), inside.max()
+    ends_at_cap = top is not None or shown.size < means.size
+    least = max(low, bottom or 0.0)
+    if may_be_log and least > 0 and log10(high / least) > 1.5:
+        return Range(bottom or low / 1.3, cap if ends_at_cap else high * 1.3, True)
+    edges = np.concatenate([curve[[LOW, HIGH]].to_numpy(dtype=float)[curve[y.column] <= cap] for curve in curves])
+    low = max(0.0, np.nanmin(edges, initial=low))
+    high = min(cap, np.nanmax(edges, initial=high))
+    margin = 0.06 * max(high - low, 0.1 * (y.zero or high))
+    return Range(max(bottom or 0.0, low - 1.5 * margin), cap if ends_at_cap else high + 1.5 * margin, False)
+
+
+def _means(curves: Sequence[pd.DataFrame], y: Axis) -> np.ndarray:
+    return np.concatenate([curve[y.column].to_numpy(dtype=float) for curve in curves])
+
+
+def bounds(curves: Sequence[tuple[Series, pd.DataFrame]], column: str) -> tuple[dict[str, np.ndarray], str]:
+    """Return the bounds on the curves of a panel.
+
+    Theorems bound the excess loss of POPCA, PCA and MBEG on examples in the unit ball; MBEG's bound starts where it
+    holds. They bound the relative error of learners that output the average of all iterates: a bound is the least mean
+    error of all curves plus the excess that the theorem allows after as many examples, with the chosen radius (mean
+    over repetitions). A bound is left out if the data may violate the theorem's assumptions, or if it never falls
+    below the zero predictor's error, or below the excess loss of any subspace.
+
+    Parameters
+    ----------
+    curves : sequence of Series and DataFrame
+        The series of one data set that have points, with their mean curves, as
+        `budgetreg.runs.series.mean_curve` returns them.
+    column : str
+        The measure. Theorems bound ``test_relative`` and ``excess_loss``.
+
+    Returns
+    -------
+    lines : dict of str to ndarray of shape (C,)
+        Bounds at the checkpoints, by the label of the series; only those worth drawing.
+    remark : str
+        The caption's sentence about them; empty if no learner has a theorem.
+    """
+    of_subspaces = column == "excess_loss"
+    if not curves or not (of_subspaces or column == "test_relative"):
+        return {}, ""
+    least = 0.0 if of_subspaces else min(curve[column].min() for _, curve in curves)
+    lines: dict[str, np.ndarray] = {}
+    vacuous, outside = [], []
+    for learner, curve in curves:
+        theorem = _theorem(learner)
+        if theorem is None:
+            continue
+        radii: list[float | None] = [None] if of_subspaces else list(learner.runs.get("p_B", ()))
+        if not (_meets(learner, theorem) and radii and all(B is None or B >= 1 for B in radii)):
+            outside.append(learner.label)
+            continue
+        zero = 1.0 if of_subspaces else (learner.points["test_mse"] / learner.points["test_relative"]).median()
+        k = int(learner.k)  # a learner that chooses k has no theorem
+        excess = [np.mean([theorem.excess(B, learner.d, m, k) for B in radii]) for m in curve["examples"]]
+        line = least + np.array(excess) / zero
+        if (line < 1).any():
+            lines[learner.label] = line
+        else:
+            vacuous.append(learner.label)
+    if of_subspaces:
+        return lines, _OF_SUBSPACES if lines else ""
+    left_out = [
+        f"{why} ({', '.join(labels)})"
+        for labels, why in (
+            (vacuous, "they lie above the zero predictor's error"),
+            (outside, "the data may lie outside what the theorems assume, attributes in the unit range and |y| <= B"),
+        )
+        if labels
+    ]
+    parts = [_OF_REGRESSORS] if lines else []
+    if left_out:
+        parts.append(f"{'Other bounds' if lines else 'Bounds'} of theory are not drawn: {'; '.join(left_out)}.")
+    return lines, " ".join(parts)
+
+
+def _theorem(series: Series) -> Theorem | None:
+    """Return a learner's theorem; none applies if the data set the origin."""
+    learner = registry.read(series.config.get("algo", {}))
+    moved = series.config.get("dataset", {}).get("center") == "revealed" or series.config.get("intercept") == "mean"
+    return None if learner is None or moved else learner.theorem
+
+
+def _meets(series: Series, theorem: Theorem) -> bool:
+    """Return whether the data certainly satisfy the theorem's assumptions."""
+    dataset = series.config["dataset"]
+    kind = kinds().get(dataset.get("kind", ""))
+    return kind is not None and dataset.get("center", "none") == "none" and kind.lies_in(theorem.domain)

@@ -1,21 +1,29 @@
 """Draw a panel for each learner, and below it how far it lies above one of them in the same repetitions."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from budgetreg.analysis.bootstrap import FEWEST, Estimate, basic
 from budgetreg.analysis.comparisons import ResampledCurves, select
-from budgetreg.figures.axes import Axis, axes_of
-from budgetreg.figures.canvas import Panel, Panels, folded, grid, legend, own_settings, write_figure
-from budgetreg.figures.captions import caption, repetitions_of
-from budgetreg.figures.drawing import BANDS, Drawing
-from budgetreg.figures.library import Artist, Axes, Figure, Line2D, Patch
+from budgetreg.analysis.intervals import FEWEST, Estimate, basic
+from budgetreg.figures.canvas import (
+    Artist,
+    Axes,
+    Drawn,
+    Figure,
+    Line2D,
+    Panels,
+    Patch,
+    folded,
+    grid,
+    legend,
+    set_ticks,
+)
+from budgetreg.figures.captions import about_curves, repetitions_of
 from budgetreg.figures.looks import Looks, looks_of, published_look
-from budgetreg.figures.ticks import set_ticks
+from budgetreg.figures.specification import BANDS, Axis, Drawing, axes_of
 from budgetreg.runs.series import Series, along
 
 _PANEL = (2.6, 2.3)  # inches
@@ -33,24 +41,12 @@ _OUTSIDE: dict[str, Any] = {
 }
 
 
-def plot_paired(series: Sequence[Series], target: Path, name: str, drawing: Drawing) -> list[Path]:
-    """Draw a row of learners for each panel of a drawing, each with its difference from ``drawing.against`` below.
-
-    Parameters
-    ----------
-    series, target, name, drawing
-        As for `budgetreg.figures.curves.plot_series`.
-
-    Returns
-    -------
-    list of Path
-        ``<name>.png``, ``<name>.pdf`` and ``<name>.txt``.
-    """
+def draw_paired(series: Sequence[Series], drawing: Drawing) -> Drawn:
+    """Draw a row of learners for each panel of a drawing, each with its difference from ``drawing.against`` below."""
+    figure, remarks = draw(series, drawing)
     x, y = axes_of(series, drawing)
-    with own_settings():
-        figure, remarks = draw(series, drawing)
-        title = f"{name}: {y.name} against {x.name}, and paired differences"
-        return write_figure(figure, caption(title, series, remarks, drawing), target, name)
+    title = f"{y.name} against {x.name}, and paired differences"
+    return Drawn(figure, title, about_curves(series, remarks, drawing))
 
 
 def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, list[str]]:
@@ -59,7 +55,7 @@ def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, list[str]]
     Parameters
     ----------
     series, drawing
-        As for `plot_paired`.
+        As for `draw_paired`.
     """
     rows = [_reference_first(in_row, drawing) for in_row in drawing.split(series).values()]
     drawn = _sheet(len(rows), max(2, *map(len, rows)))
@@ -150,10 +146,7 @@ def _sheet(rows: int, columns: int) -> Panels:
             ax.sharex(above[0])
         for ax in above:
             ax.tick_params(labelbottom=False)
-    places = [
-        Panel(ax, column == 0, row == len(axes) - 1) for row, line in enumerate(axes) for column, ax in enumerate(line)
-    ]
-    return Panels(figure, places, _PANEL)
+    return Panels.of(figure, axes, _PANEL)
 
 
 def _lines(drawn: Panels) -> list[list[Axes]]:

@@ -1,17 +1,26 @@
 """The figure of a study: its estimated error against the money spent, and how much of each attribute was bought."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from budgetreg.figures.canvas import grid, legend, own_settings, write_figure, write_finding
+from budgetreg.figures.canvas import (
+    Artist,
+    Axes,
+    Drawn,
+    Figure,
+    Patch,
+    grid,
+    legend,
+    set_ticks,
+    write_finding,
+)
 from budgetreg.figures.captions import flowing
-from budgetreg.figures.library import Artist, Axes, Figure, Patch
-from budgetreg.figures.palette import COLOURS
-from budgetreg.figures.ticks import set_ticks
+from budgetreg.figures.looks import COLOURS
+from budgetreg.figures.specification import Drawing
 from budgetreg.notices import in_one_line
+from budgetreg.study import Study
 from budgetreg.study.forecast import Estimates
 from budgetreg.study.state import StudyBill
 
@@ -25,36 +34,21 @@ _PARTS = {
 }
 
 
-def plot_study(name: str, n: int, bill: StudyBill, history: Sequence[Estimates], target: Path) -> list[Path]:
-    """Draw a study.
-
-    Parameters
-    ----------
-    name : str
-        Name of the study, and of the files.
-    n : int
-        Number of examples.
-    bill : StudyBill
-        What was bought.
-    history : sequence of Estimates
-        The estimates so far, in their order; the forecast is that of the last one.
-    target : Path
-        Folder of the files.
-
-    Returns
-    -------
-    list of Path
-        A picture, a PDF file and a caption.
-    """
-    shown = bill.by_attribute.head(_MOST)
-    with own_settings():
-        figure = Figure((_SIZE[0], max(_SIZE[1], _LEAST + _ROW * len(shown))), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        entries = _draw_error(left, bill, history)
-        entries |= _draw_attributes(right, n, shown)
-        write_finding(figure, in_one_line(_finding(name, bill, history)))
-        legend(figure, entries, 4)
-        return write_figure(figure, _caption(name, n, bill, history, len(shown)), target, name)
+def draw_study(study: Study, drawing: Drawing) -> Drawn:
+    """Draw the estimates of a study so far, the forecast of the last one, and what was bought."""
+    n, bill, history = len(study.state().examples), study.bill(), study.history()
+    name, shown = study.path.resolve().stem, bill.by_attribute.head(_MOST)
+    figure = Figure((_SIZE[0], max(_SIZE[1], _LEAST + _ROW * len(shown))), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    entries = _draw_error(left, bill, history)
+    entries |= _draw_attributes(right, n, shown)
+    write_finding(figure, in_one_line(_finding(name, bill, history)))
+    legend(figure, entries, 4)
+    title = (
+        f"{n} examples, {len(bill.by_attribute)} attributes; {bill.total:,g} {bill.unit} spent, {bill.on_order:,g} on "
+        "order."
+    )
+    return Drawn(figure, title, _paragraphs(bill, history, len(shown)))
 
 
 def _finding(name: str, bill: StudyBill, history: Sequence[Estimates]) -> str:
@@ -132,16 +126,15 @@ def _bars(estimate: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray
     return np.maximum([estimate - low, high - estimate], 0)
 
 
-def _caption(name: str, n: int, bill: StudyBill, history: Sequence[Estimates], shown: int) -> str:
+def _paragraphs(bill: StudyBill, history: Sequence[Estimates], shown: int) -> list[str]:
     """Return how the figure was made, and its numbers."""
     d = len(bill.by_attribute)
-    paragraphs = [
-        f"{name}: {n} examples, {d} attributes; {bill.total:,g} {bill.unit} spent, {bill.on_order:,g} on order.",
+    meaning = (
         "Left: the mean squared error relative to that of the mean target, for a new example of which all attributes "
         "are measured, estimated by cross-fitting without any complete row; and for one of which as many are measured "
         "as were bought on average. The forecast is for further orders at random. Right: what is known of each "
-        f"attribute{f', the first {shown}' if shown < d else ''}.",
-    ]
+        f"attribute{f', the first {shown}' if shown < d else ''}."
+    )
     lines = [
         f"{each.spent:,g} {bill.unit}: error {_text(each.error.complete)}, as bought {_text(each.error.as_bought)}"
         for each in history
@@ -151,7 +144,7 @@ def _caption(name: str, n: int, bill: StudyBill, history: Sequence[Estimates], s
         lines += [
             f"forecast for {spending:,g} {bill.unit} more: {_text(interval)}" for spending, interval in last.further
         ]
-    return "\n\n".join([*map(flowing, map(in_one_line, paragraphs)), "\n".join(map(in_one_line, lines))]) + "\n"
+    return [flowing(in_one_line(meaning)), "\n".join(map(in_one_line, lines))]
 
 
 def _text(interval: Any) -> str:

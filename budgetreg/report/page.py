@@ -1,9 +1,18 @@
-"""The page as data, which every kind of result fills, and as HTML."""
+"""The page as data, which every kind of result fills, with figures and tables of other commands, and as HTML."""
 
-from collections.abc import Callable, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from struct import unpack_from
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from rich.table import Column, Table
+
+from budgetreg.errors import DataError
+from budgetreg.figures.tables import table
+from budgetreg.files import content_of_regular, os_errors_explained
 from budgetreg.notices import in_one_line
 
 GENERATOR = '<meta name="generator" content="budgetreg '
@@ -162,3 +171,90 @@ def _counter() -> Callable[[], int]:
     """Return a function that counts its calls, for names that are unique on the page."""
     numbers = iter(range(1, 10**9))
     return lambda: next(numbers)
+
+
+_MAGIC, _SIZE_AT = b"\x89PNG\r\n\x1a\n", 16
+_SCALE = 96 / 150
+"""A browser's dots per inch, and those of figures: they are shown in the size that they are drawn for."""
+
+
+def drawn(draw: Callable[[Path], Sequence[Path]]) -> PageImage:
+    """Return the figure that a function draws into a folder; the image has the bytes that other commands write."""
+    with os_errors_explained("write temporary files"), TemporaryDirectory(prefix="budgetreg-report-") as folder:
+        (image,) = (path for path in draw(Path(folder)) if path.suffix == ".png")
+        return image_of(image)
+
+
+def image_of(path: Path) -> PageImage:
+    """Return a PNG file, with the caption in the text file beside it.
+
+    Raises
+    ------
+    DataError
+        If one of them cannot be read, or the first is no PNG file.
+    """
+    with os_errors_explained(f"read {path} and its caption", DataError):
+        content = content_of_regular(path)
+        text = content_of_regular(path.with_suffix(".txt")).decode(errors="backslashreplace")
+    if not content.startswith(_MAGIC) or len(content) < _SIZE_AT + 8:
+        raise DataError(f"{path} is damaged: it is no PNG file; budgetreg plot draws it again")
+    width, height = (round(_SCALE * pixels) for pixels in unpack_from(">II", content, _SIZE_AT))
+    title, *making = text.strip().split("\n\n")
+    title = " ".join(title.split())
+    return PageImage(
+        f"data:image/png;base64,{b64encode(content).decode()}",
+        width,
+        height,
+        f"{title}. The tables of this section hold its numbers.",
+        title,
+        [line for paragraph in making for line in _lines(paragraph)],
+    )
+
+
+def _lines(paragraph: str) -> Iterator[str]:
+    """Give the lines of a caption's paragraph without their wrapping: an indent of two spaces begins a line."""
+    lines: list[str] = []
+    for line in paragraph.splitlines():
+        begins = not lines or (line.startswith("  ") and not line.startswith("    "))
+        if begins:
+            lines.append(line.strip())
+        else:
+            lines[-1] += f" {line.strip()}"
+    return iter(lines)
+
+
+_NAMES = ("run", "learner", "attribute", "claim", "key")
+"""Columns that name the rows of a table, wherever they are."""
+
+
+def page_table(source: Table, caption: str = "", notes: Sequence[str] = ()) -> PageTable:
+    """Return a table that a command prints.
+
+    Parameters
+    ----------
+    source : Table
+        A table of texts.
+    caption : str, optional
+        What it shows; by default the table's own title.
+    notes : sequence of str, optional
+        What a reader has to know about it, before the lines of the table's own caption.
+    """
+    heads = [str(column.header) for column in source.columns]
+    numeric = [column.justify == "right" for column in source.columns]
+    groups: list[list[list[str]]] = [[]]
+    for row, cells in zip(source.rows, zip(*(column.cells for column in source.columns), strict=True), strict=True):
+        groups[-1].append([str(cell) for cell in cells])
+        if row.end_section:
+            groups.append([])
+    own = str(source.caption).splitlines() if source.caption else []
+    texts = [head for head, number in zip(heads, numeric, strict=True) if not number]
+    name = next((name for name in _NAMES if name in heads), (texts or heads)[0])
+    rows = [group for group in groups if group]
+    return PageTable(caption or str(source.title or ""), heads, rows, numeric, [*notes, *own], heads.index(name))
+
+
+def listing(
+    caption: str, heads: Iterable[str | Column], rows: Iterable[Sequence[object]], notes: Sequence[str] = ()
+) -> PageTable:
+    """Return a table of rows; columns of numbers come from `budgetreg.figures.tables.right`."""
+    return page_table(table(heads, rows), caption, notes)

@@ -1,13 +1,342 @@
-"""``results/README.md``: what holds of each paper and of each learner of ours, written from the results alone."""
+"""The pages of results, written from the results alone.
 
-from collections.abc import Iterable, Iterator, Mapping
+``results/README.md`` has what holds of each paper and of each learner of ours; the page of each folder has its figures
+with their claims.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from budgetreg.errors import ConfigError
+from budgetreg.analysis.claims import FAILS, HOLDS, UNDECIDED, Grid, grid_of
+from budgetreg.analysis.comparisons import AT_LEAST, AT_MOST
+from budgetreg.config import catalogue
+from budgetreg.config.options import FLAG, LIST, NUMBER, TEXT, Rules, check
+from budgetreg.errors import ConfigError, UserError
 from budgetreg.files import content_of_regular, os_errors_explained, write_atomically
-from budgetreg.reproduce.findings import VERDICTS, Findings, read_findings
-from budgetreg.reproduce.pages import MARK, page, verdicts_of
-from budgetreg.reproduce.tables import table
+from budgetreg.notices import plural
+from budgetreg.runs.manifest import read_merged_manifest
+from budgetreg.runs.tables import CLAIMS, MANIFEST, SAVINGS, rows_of
+
+FINDINGS = "findings.toml"
+VERDICTS: Mapping[str, str] = {HOLDS: "holds", UNDECIDED: "open", FAILS: "fails"}
+"""The best verdict first, and the word for each on pages."""
+_RULES: Rules = {
+    "title": ("the title of the page", TEXT),
+    "ours": ("whether it is ours", FLAG),
+    "place": ("its place among the pages", NUMBER),
+    "source": ("the reference", TEXT),
+    "found": ("what was found", TEXT),
+    "each_preset": ("recipes whose presets are different data", LIST),
+}
+_DEFAULTS: Mapping[str, Any] = {"ours": False, "place": 0, "source": "", "found": "", "each_preset": []}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The findings of a folder of recipes.
+
+    Attributes
+    ----------
+    title : str
+        The paper, or the learner.
+    ours : bool
+        Whether it is a learner of ours.
+    place : float
+        Where its page stands among the others, ascending.
+    source : str
+        The reference, in Markdown; may be empty.
+    found : str
+        A few sentences on what holds, in Markdown, without its comments; may be empty.
+    each_preset : tuple of str
+        Recipes whose presets are different data, so that a claim counts once for each preset.
+    """
+
+    title: str
+    ours: bool = False
+    place: float = 0
+    source: str = ""
+    found: str = ""
+    each_preset: tuple[str, ...] = ()
+
+
+def read_findings(folder: str) -> Findings:
+    """Return the findings of a folder of recipes, such as ``gonen_2016``; without a file, its name is the title.
+
+    Raises
+    ------
+    ConfigError
+        If its file has a mistake.
+    """
+    paths = [place / "experiment" / folder / FINDINGS for place in catalogue.conf_dirs()]
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        return Findings(folder)
+    try:
+        content = {"title": folder, **_DEFAULTS, **tomllib.loads(path.read_text(encoding="utf-8"))}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
+    check(content, _RULES, f"{path}: ")
+    found = re.sub(r"<!--.*?-->", "", content["found"]).strip()  # comments tie numbers to their tables
+    return Findings(**{**content, "found": found, "each_preset": tuple(content["each_preset"])})
+
+
+def tally(rows: Iterable[Mapping[str, str]], each_preset: bool = False) -> Counter[str]:
+    """Count the claims of a figure by their best verdict over presets, or by each of their verdicts.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        The rows of its ``claims.csv``.
+    each_preset : bool, optional
+        Whether a claim counts once for each preset.
+    """
+    order = list(VERDICTS)
+    best: dict[tuple[str, str], str] = {}
+    for row in rows:
+        claim = (row["claim"], row["protocol"] if each_preset else "")
+        best[claim] = min(best.get(claim, row["verdict"]), row["verdict"], key=order.index)
+    return Counter(best.values())
+
+
+_Row = Mapping[str, str]
+_EMPHASIS = {"holds": "**", "open": "*", "fails": "**"}
+_BOUNDS = {"": "", AT_LEAST: "≥ ", AT_MOST: "≤ "}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table."""
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def folded(summary: str, *blocks: str) -> str:
+    """Return blocks of which only a summary is visible until it is opened."""
+    # Markdown inside HTML needs blank lines around it.
+    return "\n".join([f"<details>\n<summary>{summary}</summary>\n", *blocks, "</details>\n"])
+
+
+def counted(verdicts: Mapping[str, int]) -> str:
+    """Return counts of verdicts in words, such as ``3 hold, 1 is open, 2 fail``."""
+    texts = {"holds": ("holds", "hold"), "open": ("is open", "are open"), "fails": ("fails", "fail")}
+    counts = [(verdicts.get(verdict, 0), texts[word]) for verdict, word in VERDICTS.items()]
+    return ", ".join(f"{count} {words[count != 1]}" for count, words in counts if count)
+
+
+def claims(rows: Sequence[_Row], entries: Sequence[Mapping[str, Any]], head: str) -> Iterator[str]:
+    """Give the claims of a figure: grids of those that belong together, and a folded table of the others.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        The rows of its ``claims.csv``.
+    entries : sequence of mapping
+        The claims of its recipe; empty if there is none any more.
+    head : str
+        The head of the column of sentences.
+    """
+    by_id = {row["claim"]: row for row in rows}
+    in_grids: set[str] = set()
+    for grid in filter(None, map(grid_of, entries)):
+        ids = {entry["id"] for entry in grid.entries.values()}
+        if by_id.keys() >= ids:
+            in_grids |= ids
+            yield _grid(grid, by_id)
+    others = [row for row in rows if row["claim"] not in in_grids]
+    if others:
+        yield _others(others, head)
+    counts = sorted({int(row["repetitions"]) for row in rows} - {0})
+    if counts:
+        span = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+        yield f"The verdicts are based on {span} repetitions.\n"
+
+
+def _grid(grid: Grid, by_id: Mapping[str, _Row]) -> str:
+    cells = ([row, *(_in_grid(by_id[grid.entries[row, column]["id"]]) for column in grid.columns)] for row in grid.rows)
+    verdicts = Counter(by_id[entry["id"]]["verdict"] for entry in grid.entries.values())
+    said = f"{grid.sentence[0].upper()}{grid.sentence[1:]}: of {verdicts.total()} claims, {counted(verdicts)}."
+    text = f"{said} Each number is the largest difference between the two errors.\n"
+    return text + "\n" + table(["learner", *(column or "verdict" for column in grid.columns)], cells)
+
+
+def _in_grid(row: _Row) -> str:
+    return f"{_mark(row)} {_number(row['estimate'])}".strip()
+
+
+def _others(rows: Sequence[_Row], head: str) -> str:
+    """Return a folded table with a row for each claim and a column for each preset."""
+    of_claim: dict[str, dict[str, _Row]] = {}
+    for row in rows:
+        of_claim.setdefault(row["claim"], {})[row["protocol"]] = row
+    presets = [""]
+    if any(len(by_preset) > 1 for by_preset in of_claim.values()):
+        presets = list(dict.fromkeys(row["protocol"] for row in rows))
+    cells = []
+    for claim, by_preset in of_claim.items():
+        any_row = next(iter(by_preset.values()))
+        here = {"": any_row} if presets == [""] else by_preset
+        judged = [_judged(here[preset]) if preset in here else "" for preset in presets]
+        cells.append([f"{_escaped(any_row['says'])} (`{claim}`)", _number(any_row["wanted"]), *judged])
+    verdicts = Counter(row["verdict"] for row in rows)
+    each = "" if presets == [""] else f" under {len(presets)} presets"
+    summary = f"{plural(len(of_claim), 'claim')}{each}: {counted(verdicts)}"
+    return folded(summary, table([head, "wanted", *(preset or "here" for preset in presets)], cells))
+
+
+def _judged(row: _Row) -> str:
+    """Return the verdict on a claim, its estimate and interval, and what there is to note."""
+    numbers = _number(row["estimate"])
+    if row["interval_low"]:
+        numbers += f" ({_number(row['interval_low'])} to {_number(row['interval_high'])})"
+    return " ".join(filter(None, [_mark(row), numbers, _escaped(row["note"])]))
+
+
+def _mark(row: _Row) -> str:
+    word = VERDICTS[row["verdict"]]
+    return f"{_EMPHASIS[word]}{word}{_EMPHASIS[word]}"
+
+
+def savings(rows: Sequence[_Row]) -> Iterator[str]:
+    """Give a folded table of what learners need, for each panel at the least error that most learners reach.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        The rows of a figure's ``savings.csv``.
+    """
+    panels: dict[str, dict[float, dict[str, _Row]]] = {}
+    for row in rows:
+        if row["reference"]:
+            levels = panels.setdefault(row["panel"], {})
+            levels.setdefault(float(row["error"]), {})[row["learner"]] = row
+    if not panels:
+        return
+    learners = list(dict.fromkeys(row["learner"] for row in rows if row["reference"]))
+    cells = []
+    for panel, levels in panels.items():
+        reached = {error: sum(not row["attributes_are"] for row in of.values()) for error, of in levels.items()}
+        error = max(levels, key=lambda error: (reached[error], -error))
+        needed = [_needed(levels[error][learner]) if learner in levels[error] else "" for learner in learners]
+        cells.append([_escaped(panel), f"{error:g}", *needed])
+    text = "In brackets: how many times fewer than the best learner of full rows needs.\n"
+    yield folded("Attributes needed to reach an error", text, table(["panel", "error", *learners], cells))
+
+
+def _needed(row: _Row) -> str:
+    needed = f"{_BOUNDS[row['attributes_are']]}{float(row['attributes']):,.0f}"
+    if row["learner"] == row["reference"] or not row["factor"]:
+        return needed
+    return f"{needed} ({_BOUNDS[row['factor_is']]}{float(row['factor']):.2g})"
+
+
+def _number(text: str) -> str:
+    """Return a number with commas in its thousands; other texts as they are."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return f"{value:,.0f}" if abs(value) >= 1000 else text
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which Markdown has nothing to format."""
+    return "".join(f"\\{character}" if character in "|*<_`[]" else character for character in text)
+
+
+MARK = "<!-- Written by `budgetreg reproduce` -->\n"
+"""How each page begins, so that no other file is replaced by one."""
+
+
+def page(folder: Path, findings: Findings) -> str:
+    """Return the page of a folder of results; empty if it has no figures.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of a paper, with a folder for each figure, or a picture with a caption.
+    findings : Findings
+    """
+    figures = [block for path in sorted(folder.iterdir()) for block in _figure(path, findings)]
+    if not figures:
+        return ""
+    head = [MARK, f"# {findings.title}\n", *(f"{text}\n" for text in (findings.source, findings.found) if text)]
+    return "\n".join([*head, *_counts(folder, findings), *figures, "[All results](../README.md)\n"])
+
+
+def verdicts_of(folder: Path, findings: Findings) -> Counter[str]:
+    """Count the claims of all figures in a folder of results; see `budgetreg.reproduce.gallery.tally`."""
+    return sum(_verdicts(folder, findings).values(), Counter())
+
+
+def _verdicts(folder: Path, findings: Findings) -> dict[str, Counter[str]]:
+    """Return the verdicts of each figure that claims something, by name."""
+    verdicts = {
+        file.parent.name: tally(rows_of(file.read_bytes()), file.parent.name in findings.each_preset)
+        for file in sorted(folder.glob(f"*/{CLAIMS}"))
+    }
+    return {name: counts for name, counts in verdicts.items() if counts}
+
+
+def _counts(folder: Path, findings: Findings) -> Iterator[str]:
+    """Give a table of the verdicts of each figure."""
+    counts = _verdicts(folder, findings)
+    if counts:
+        rows = ([f"[{name}](#{name})", *(str(of[verdict]) for verdict in VERDICTS)] for name, of in counts.items())
+        yield table(["figure", *VERDICTS.values()], rows)
+
+
+def _figure(path: Path, findings: Findings) -> Iterator[str]:
+    """Give the blocks of a folder of results, or of a picture with a caption; nothing for other files."""
+    if (path / MANIFEST).is_file():
+        try:
+            manifest = read_merged_manifest(path)
+        except UserError:  # it is damaged, which reproducing its figure reports
+            return
+        if manifest is None:
+            return
+        yield f"## {path.name}\n\n{manifest['title']}\n"
+        for picture in sorted(path.glob("curves*.png")):
+            yield from _picture(picture, path.name, f"{path.name}/")
+        if (path / CLAIMS).is_file():  # a picture claims nothing
+            head = "claimed" if findings.ours else "the paper says"
+            yield from claims(rows_of((path / CLAIMS).read_bytes()), _entries(manifest["recipe"]), head)
+            yield from savings(rows_of((path / SAVINGS).read_bytes()))
+        if manifest["differs"]:
+            yield f"{'Notes' if findings.ours else 'Differences from the paper'}:\n"
+            yield "\n".join(f"- {sentence}" for sentence in manifest["differs"]) + "\n"
+    elif path.suffix == ".png" and path.with_suffix(".txt").is_file():
+        yield f"## {path.stem}\n"
+        yield from _picture(path, path.stem, "")
+
+
+def _picture(picture: Path, name: str, place: str) -> Iterator[str]:
+    """Give a picture and its folded caption, without the settings that follow in the caption's file."""
+    file = picture.with_suffix(".txt")
+    title, _, rest = file.read_text(encoding="utf-8").partition("\n\n")
+    title = " ".join(title.removeprefix(f"{picture.stem}: ").split())
+    yield f"![{name}: {title}]({place}{picture.name})\n"
+    made = "\n".join(line.strip() for line in rest.partition("\n\n")[0].splitlines())
+    link = f"\n[All settings]({place}{file.name})\n"
+    yield folded(f"How the figure is made: {title}", *([_plain(made)] if made else []), link)
+
+
+def _plain(text: str) -> str:
+    """Return a text in which Markdown formats nothing."""
+    for character in "\\*_<|`":
+        text = text.replace(character, f"\\{character}")
+    return text
+
+
+def _entries(recipe: str) -> list[dict[str, Any]]:
+    """Return the claims of a recipe as they stand in its file; none if there is no such recipe any more."""
+    if not catalogue.has_option("experiment", recipe):
+        return []
+    return list(catalogue.content("experiment", recipe).get("claims", []))
+
 
 _PAGE = "README.md"
 _HEAD = "# What holds, and what does not\n"

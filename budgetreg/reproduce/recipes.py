@@ -12,15 +12,13 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from budgetreg.analysis.claim_kinds import Published
-from budgetreg.analysis.claims import Claim
-from budgetreg.analysis.claims import parse as parse_claim
+from budgetreg.analysis.claims import Claim, Published, parse_all
 from budgetreg.config import catalogue
 from budgetreg.config.composition import Composer, combinations
 from budgetreg.config.options import TOP, checked
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.drawing import parse as parse_drawing
+from budgetreg.figures.specification import Drawing
+from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, validate
 
 PUBLISHED = "published.csv"
@@ -114,10 +112,6 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
     protocols = tuple(map(str, content["protocols"]))
     choices = combinations(composer.base.hydra.sweeper.params or {}, protocols, content["omit"])
     cells = tuple(_cells(composer, choices, given))
-    claims = tuple(map(parse_claim, content["claims"]))
-    repeated = {claim.id for claim in claims if sum(claim.id == other.id for other in claims) > 1}
-    if repeated:
-        raise ConfigError(f"claims: {', '.join(sorted(repeated))}: every claim needs an id of its own")
     return Recipe(
         name=name,
         title=catalogue.headline("experiment", name),
@@ -125,7 +119,7 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
         protocols=protocols,
         drawing=_drawing(name, content["figure"]),
         differs=tuple(map(str, content["differs"])),
-        claims=claims,
+        claims=parse_all(content["claims"]),
     )
 
 

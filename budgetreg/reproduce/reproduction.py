@@ -1,21 +1,23 @@
 """Reproducing a figure: the missing cells of its recipe are run, and all cells are merged, judged and drawn."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
-from budgetreg.analysis.savings import savings_csv
+from budgetreg.analysis.comparisons import savings_csv
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
-from budgetreg.figures.axes import axes_of
-from budgetreg.figures.drawing import worst
-from budgetreg.files import write_atomically
+from budgetreg.figures.registry import Receipt, plot
+from budgetreg.figures.specification import axes_of, worst
+from budgetreg.files import digest, write_atomically
 from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
-from budgetreg.reproduce.staleness import receipt_of, results_in
 from budgetreg.runs.series import Series, labelled, read_folder
 from budgetreg.runs.tables import CLAIMS, CURVES, SAVINGS, rows_of
 
@@ -53,7 +55,7 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
     """Run what is missing of a recipe, then merge, judge and draw all of it.
 
     Current results are used as they are: those in `results` first, then those in `runs`. If verdicts and figures are
-    current, too, nothing is written. A recipe for a picture runs nothing.
+    current, too, nothing is written.
 
     Parameters
     ----------
@@ -78,19 +80,39 @@ def reproduce(recipe: Recipe, runs: Path, results: Path) -> list[ClaimRow]:
     folder = results / recipe.name
     receipt = receipt_of(recipe, results)
     if not receipt.holds(results_in(folder)):
-        if recipe.drawing.kind == "pictures":
-            from budgetreg.reproduce.pictures import reproduce_picture  # here, as matplotlib is slow to load
-
-            reproduce_picture(recipe, folder, _FIGURE)
-        else:
-            cells = read_results(folder, recipe.cells)
-            missing = [cell for cell in recipe.cells if cell.name not in cells]
-            if missing:
-                cells |= dict(_run(recipe, missing, runs / recipe.name))
-            write_results(folder, recipe, cells)
-            report(recipe, results)
+        cells = read_results(folder, recipe.cells)
+        missing = [cell for cell in recipe.cells if cell.name not in cells]
+        if missing:
+            cells |= dict(_run(recipe, missing, runs / recipe.name))
+        write_results(folder, recipe, cells)
+        report(recipe, results)
         receipt.write(results_in(folder))
-    return rows_of((folder / CLAIMS).read_bytes()) if (folder / CLAIMS).is_file() else []  # a picture claims nothing
+    return rows_of((folder / CLAIMS).read_bytes())
+
+
+def receipt_of(recipe: Recipe, results: Path) -> Receipt:
+    """Return the receipt of a recipe's verdicts and figures.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    results : Path
+        The folder with a folder of merged results for each recipe.
+    """
+    referred = {*recipe.drawing.beside, *(name for claim in recipe.claims for name in claim.options["also"])}
+    others = sorted((name, results / name / CURVES) for name in referred)
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        ingredients = [
+            *(recipe.name, recipe.title, recipe.protocols, recipe.differs, repr(recipe.claims), repr(recipe.drawing)),
+            [(cell.name, cell.digest, cell.config.repetitions, cell.config.recorded()) for cell in recipe.cells],
+            [(name, digest(table.read_bytes())) for name, table in others if table.is_file()],
+        ]
+    return Receipt(results / recipe.name, ingredients)
+
+
+def results_in(folder: Path) -> list[str]:
+    """Return the names of the files that a folder of merged results holds; none if there is no such folder."""
+    return [path.name for path in folder.glob("*") if path.is_file() and not path.name.startswith(".")]
 
 
 def report(recipe: Recipe, results: Path) -> None:
@@ -111,22 +133,12 @@ def report(recipe: Recipe, results: Path) -> None:
     # A learner with a curve for each of several data sets has no number of attributes of its own.
     comparable = [(name, curves) for name, curves in panels if len({curve.label for curve in curves}) == len(curves)]
     write_atomically(folder / SAVINGS, savings_csv(comparable, measure))
-    from budgetreg.figures import bills, curves, paired, points, ratios  # here, as matplotlib is slow to load
-
-    plots_of = {
-        "curves": curves.plot_series,
-        "dots": points.plot_dots,
-        "scaling": points.plot_scaling,
-        "paired": paired.plot_paired,
-        "ratios": ratios.plot_ratios,
-        "bills": bills.plot_bills,
-    }
     beside = [name for name in recipe.drawing.beside if (results / name / CURVES).exists()]
     shown = _panels(recipe, [curve for name in beside for curve in read(results / name)], measure) + panels
     called = recipe.drawing.names
     drawn = [replace(curve, label=called.get(curve.label, curve.label)) for _, of_panel in shown for curve in of_panel]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
-        plots_of[drawing.kind](drawn, folder, name, drawing)
+        plot(drawn, folder, name, drawing)
 
 
 def judged(recipe: Recipe, results: Path, read: Callable[[Path], list[Series]]) -> Iterator[ClaimResult]:

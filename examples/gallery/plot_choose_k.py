@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 
 import budgetreg
-from budgetreg.analysis.paired import mean_error
+from budgetreg.analysis.intervals import mean_error
 
 # %%
 # A run ends at the total, or earlier if it has seen k attributes of every training example: with k = 2, 398 patients

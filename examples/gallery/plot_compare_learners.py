@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import budgetreg
-from budgetreg.analysis.paired import difference, mean_error
+from budgetreg.analysis.intervals import difference, mean_error
 
 # %%
 # ``total`` is the number of attributes at which every learner ends. ``checkpoints=1`` keeps the end of the curve only.

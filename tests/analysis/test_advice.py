@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import t as student
 
-from budgetreg.analysis.bootstrap import FEWEST, RESAMPLES, weights
 from budgetreg.analysis.comparisons import ranked
+from budgetreg.analysis.intervals import FEWEST, RESAMPLES, weights
 from budgetreg.runs.series import by_checkpoint
 from tests.analysis.test_claims import REPETITIONS, falling, series
 

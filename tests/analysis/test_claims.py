@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from budgetreg.analysis.bootstrap import FEWEST, basic, of_largest, of_share, weights
-from budgetreg.analysis.claims import judge, parse
-from budgetreg.analysis.comparisons import Means
-from budgetreg.analysis.savings import MONEY_COLUMNS, SAVING_COLUMNS, savings, savings_csv
+from budgetreg.analysis.claims import grid_of, judge, parse, parse_all
+from budgetreg.analysis.comparisons import MONEY_COLUMNS, SAVING_COLUMNS, Means, savings, savings_csv
+from budgetreg.analysis.intervals import FEWEST, basic, of_largest, of_share, weights
 from budgetreg.errors import ConfigError
 from budgetreg.runs.series import Series
 
@@ -383,3 +382,45 @@ def test_an_interval_beyond_the_curve_has_no_end() -> None:
     assert np.isnan(at["mine"].needed.high)
     assert np.isnan(at["mine"].factor.low)
     assert np.isfinite(at["mine"].factor.high)
+
+
+def test_an_entry_with_rows_stands_for_a_claim_about_each_learner_and_place() -> None:
+    entry = {
+        "id": "{column}_below_{row}",
+        "says": "on {column} data A errs less than {row}",
+        "kind": "below",
+        "a": "a",
+        "rows": {"b": "B", "c": "C on full rows"},
+        "columns": {"dataset.name": {"wine": "few", "digits": "many"}},
+        "by_column": {"from": [10, 20]},
+    }
+    grid = grid_of(entry)
+    assert grid
+    assert grid.sentence == "on *data* data A errs less than *learner*"
+    assert (grid.rows, grid.columns) == (("B", "C on full rows"), ("few", "many"))
+    claims = parse_all([entry])
+    assert [claim.id for claim in claims] == ["wine_below_b", "wine_below_c", "digits_below_b", "digits_below_c"]
+    assert claims[3].says == "on many data A errs less than C on full rows"
+    given = {key: claims[3].options[key] for key in ("a", "b", "where", "from")}
+    assert given == {"a": "a", "b": "c", "where": {"dataset.name": "digits"}, "from": 20}
+
+
+def test_a_grid_has_budgets_or_a_single_column() -> None:
+    entry = {"id": "{row}_{column}", "says": "with {column} A errs less than {row}", "kind": "below", "a": "a"}
+    grid = grid_of({**entry, "rows": {"b": "B"}, "columns": {"k": [4, 8]}})
+    assert grid
+    assert (grid.sentence, grid.columns) == ("with *k* A errs less than *learner*", ("k = 4", "k = 8"))
+    assert [each["where"] for each in grid.entries.values()] == [{"k": 4}, {"k": 8}]
+    single = grid_of({**entry, "where": {"k": 4}, "rows": {"b": "B", "c": "C"}})
+    assert single
+    assert single.columns == ("",)
+    assert single.entries["C", ""]["where"] == {"k": 4}
+    assert grid_of(entry) is None
+
+
+def test_mistakes_of_grids_are_named() -> None:
+    entry = {"id": "{row}", "says": "better than {row}", "kind": "below", "a": "a"}
+    with pytest.raises(ConfigError, match="rows"):
+        parse_all([{**entry, "rows": ["b"]}])
+    with pytest.raises(ConfigError, match="every claim needs an id of its own"):
+        parse_all([{**entry, "id": "same", "rows": {"b": "B", "c": "C"}}])

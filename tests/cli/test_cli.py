@@ -21,7 +21,7 @@ from budgetreg import __version__
 from budgetreg.cli import curves, status
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
-from budgetreg.figures import summary
+from budgetreg.figures import tables
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs import runner
@@ -58,7 +58,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
         return runner.RunOutcome(plan.folder, finished=plan.config.repetitions, failed=0, resumed=0, choices=NO_CHOICES)
 
     monkeypatch.setattr(runner, "execute", execute)
-    monkeypatch.setattr(summary, "run_table", lambda folder: "the curve")
+    monkeypatch.setattr(tables, "run_table", lambda folder: "the curve")
     return plans
 
 

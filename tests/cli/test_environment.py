@@ -38,7 +38,7 @@ def command(folder, *words, **variables):
 
 
 def test_settings_of_matplotlib_change_nothing(tmp_path):
-    program = "from budgetreg.figures.library import Figure; Figure().savefig('figure.png')"
+    program = "from budgetreg.figures.canvas import Figure; Figure().savefig('figure.png')"
     (tmp_path / "matplotlibrc").write_bytes(b"\xff")
     done = subprocess.run(
         [sys.executable, "-c", program],

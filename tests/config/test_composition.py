@@ -48,7 +48,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("aemr/tables", {"algo": "ridge", "dataset": "file", "checkpoints": [0.1, 1], "learners.aemr.partner": "none"}),
         ("aemr/mnist", {"dataset": "digits_3v5", "k": "${seed}"}),
         pytest.param(
-            "cesa_bianchi_2010/fig1",
+            "cesa_bianchi_2010/fig2",
             {"backend": "dask", "dataset.split": "random", "new.key": {"deep": 1}},
             marks=pytest.mark.slow,
         ),

@@ -2,18 +2,25 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from budgetreg.analysis.bootstrap import Estimate
 from budgetreg.analysis.comparisons import Candidate, ranked
-from budgetreg.figures import advice
-from budgetreg.figures.advice import about_full_rows, advice_table, plot_advice, sentence
+from budgetreg.analysis.intervals import Estimate
+from budgetreg.figures import canvas
+from budgetreg.figures.advice import NAME, about_full_rows, advice_table, sentence
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import Drawing
 from tests.analysis.test_claims import falling, series
 from tests.figures.test_summary import rows
 
 FULL = {"core": "offline", "k": 16}
+
+
+def plot_advice(candidates: list[Candidate], folder: Path) -> list[Path]:
+    return plot((candidates, 4000), folder, NAME, Drawing(kind="advice"))
 
 
 def curves(**levels):
@@ -170,9 +177,9 @@ def test_measures_of_labels_are_in_the_table():
 
 def test_the_axis_ends_above_the_mean_predictor_and_arrows_show_what_lies_beyond(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(advice, "write_figure", lambda figure, *_: drawn.append(figure.axes[0]) or [])
-    plot_advice([candidate("a", 0.6), candidate("full_b", 14.7, (14.1, 4.0, 249), (4.6, 250.0))], 4000, tmp_path)
-    plot_advice([candidate("a", 0.6), candidate("full_b", 0.7, (0.1, 0.0, 0.2))], 4000, tmp_path)
+    monkeypatch.setattr(canvas, "write_figure", lambda figure, *_: drawn.append(figure.axes[0]) or [])
+    plot_advice([candidate("a", 0.6), candidate("full_b", 14.7, (14.1, 4.0, 249), (4.6, 250.0))], tmp_path)
+    plot_advice([candidate("a", 0.6), candidate("full_b", 0.7, (0.1, 0.0, 0.2))], tmp_path)
     cut, whole = drawn
     assert cut.get_ylim() == pytest.approx((0.54 - 0.06 * 0.66, 1.2))
     assert [text.get_text() for text in cut.texts] == ["14.7"]
@@ -191,8 +198,8 @@ def test_the_table_lists_the_best_first():
 
 def test_the_figure_has_the_same_bytes_and_its_caption_gives_the_answer(tmp_path):
     candidates = curves(a=0.3, full_c=0.4)
-    written = plot_advice(candidates, 4000, tmp_path / "one")
-    again = plot_advice(candidates, 4000, tmp_path / "two")
+    written = plot_advice(candidates, tmp_path / "one")
+    again = plot_advice(candidates, tmp_path / "two")
     assert [path.name for path in written] == ["advice.png", "advice.pdf", "advice.txt"]
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
     caption = " ".join(written[-1].read_text().split())

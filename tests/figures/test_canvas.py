@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from budgetreg.errors import UserError
-from budgetreg.figures.canvas import own_settings, write_figure
-from budgetreg.figures.library import Figure
+from budgetreg.figures.canvas import Figure, own_settings, write_figure
 
 
 def drawn(folder: Path, width: float = 1.0) -> dict[str, bytes]:

@@ -17,17 +17,18 @@ from matplotlib.figure import Figure
 
 import budgetreg
 from budgetreg.config import catalogue
-from budgetreg.figures.captions import about_config, caption
-from budgetreg.figures.curves import draw, plot_run, plot_series
-from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.palette import style
+from budgetreg.figures.captions import about_config, about_curves
+from budgetreg.figures.curves import draw
+from budgetreg.figures.looks import style
+from budgetreg.figures.registry import plot, plot_run
+from budgetreg.figures.specification import Drawing
 from budgetreg.runs.series import read_series
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
 
 
 def test_a_figure_is_an_image_a_document_and_a_caption(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    assert plot_series(read_series([folder]), folder, "curves") == [
+    assert plot(read_series([folder]), folder, "curves") == [
         folder / f"curves.{ending}" for ending in ("png", "pdf", "txt")
     ]
     assert all((folder / f"curves.{ending}").stat().st_size for ending in ("png", "pdf", "txt"))
@@ -54,11 +55,11 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
     ]
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context({"font.size": 20, "font.family": "serif", "lines.linewidth": 9}):
-        written = plot_series(read_series(folders), tmp_path / "new/folder", "fig1")
+        written = plot(read_series(folders), tmp_path / "new/folder", "fig1")
     assert dict(matplotlib.rcParams) == before
-    script = "import sys; from pathlib import Path; from budgetreg.figures.curves import plot_series\n"
+    script = "import sys; from pathlib import Path; from budgetreg.figures.registry import plot\n"
     script += "from budgetreg.runs.series import read_series\n"
-    script += "plot_series(read_series(map(Path, sys.argv[1:])), Path(), 'fig1')"
+    script += "plot(read_series(map(Path, sys.argv[1:])), Path(), 'fig1')"
     arguments = [sys.executable, "-c", script, *map(str, reversed(folders))]
     here = tmp_path / "here"
     here.mkdir()
@@ -73,7 +74,7 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
 
 def test_the_caption_says_how_the_figure_was_made_without_paths(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", dataset__center="full", tuning__at="each", seed=17)
-    text = caption("fig", read_series([folder]), [])
+    text = "\n\n".join(about_curves(read_series([folder]), []))
     flowing = " ".join(text.split())
     for said in (
         "mnist_3v5, aelr",
@@ -94,13 +95,13 @@ def test_the_caption_says_how_the_figure_was_made_without_paths(tmp_path: Path) 
 def test_the_caption_says_what_is_missing(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     edit_manifest(folder, config=config(repetitions=10))
-    assert "2 repetitions (of 10 asked for)" in caption("fig", read_series([folder]), [])
+    assert "2 repetitions (of 10 asked for)" in "\n\n".join(about_curves(read_series([folder]), []))
 
 
 def test_the_caption_says_once_what_all_curves_share(tmp_path: Path) -> None:
     write_run(tmp_path / "1")
     write_run(tmp_path / "2", algo="aer", algo__average="last")
-    text = caption("fig", read_series([tmp_path]), [])
+    text = "\n\n".join(about_curves(read_series([tmp_path]), []))
     assert text.count("attributes not centred") == 1
     assert text.index("attributes not centred") < text.index("mnist_3v5, aelr")
     assert text.index("mnist_3v5, aer") < text.index("last iterate")
@@ -182,7 +183,7 @@ def test_runs_at_equal_examples_are_drawn_against_examples(tmp_path: Path) -> No
     (ax,) = draw(read_series([run]))[0].axes
     assert ax.lines[1].get_xdata().tolist() == list(EXAMPLES)
     assert ax.get_xlabel() == "training examples (log scale)"
-    text = plot_series(read_series([run]), run, "curves")[2].read_text()
+    text = plot(read_series([run]), run, "curves")[2].read_text()
     assert text.startswith("curves: test error against training examples\n\nx: training")
     (ax,) = draw(read_series([run, write_run(tmp_path / "two", algo="aer")]))[0].axes
     assert ax.lines[1].get_xdata().tolist() == [39.5, 159.5, 639.5]
@@ -197,7 +198,7 @@ def test_the_svr_loss_is_drawn_if_all_learners_have_it(tmp_path: Path) -> None:
     low, high = ax.get_ylim()
     assert low < 0.75 / 2 < 0.95 / 2 < high < 1
     assert "residual" in ax.get_ylabel()
-    text = caption("fig", read_series([run]), [])
+    text = "\n\n".join(about_curves(read_series([run]), []))
     assert "max(|residual| - delta, 0)" in text
     assert "answers zero" not in text
     (ax,) = draw(read_series([run, write_run(tmp_path / "two", algo="aerr")]))[0].axes
@@ -323,7 +324,7 @@ def test_the_figure_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) ->
     write_run(tmp_path / "run" / "below" / "it", algo="aer")
     plot_run(tmp_path / "run")
     assert [(tmp_path / "run" / name).read_bytes() for name in names] == alone
-    plot_series(read_series([tmp_path / "run"]), tmp_path / "run", "curves")
+    plot(read_series([tmp_path / "run"]), tmp_path / "run", "curves")
     assert "aer" in (tmp_path / "run" / "curves.txt").read_text().split()
 
 
@@ -338,6 +339,6 @@ def test_errors_of_runs_with_an_intercept_are_relative_to_the_mean_predictor(tmp
         ["to learners with an", "zero"],
     )
     for drawn, said in zip(([folders[0]], [folders[1]], folders), answers, strict=True):
-        text = " ".join(caption("title", read_series(drawn), []).split())
+        text = " ".join("\n\n".join(about_curves(read_series(drawn), [])).split())
         for words in said:
             assert words in text

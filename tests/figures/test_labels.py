@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from budgetreg.figures.canvas import own_settings, sheet
-from budgetreg.figures.labels import End, label_ends, spread
-from budgetreg.figures.ticks import LogTicks, compact
+from budgetreg.figures.canvas import End, LogTicks, compact, label_ends, own_settings, sheet, spread
 
 
 @given(some.lists(some.floats(0, 1), min_size=1, max_size=20))

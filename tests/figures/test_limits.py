@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from budgetreg.figures.axes import RELATIVE
-from budgetreg.figures.ranges import HIGH, LOW, y_range
+from budgetreg.figures.curves import HIGH, LOW, y_range
+from budgetreg.figures.specification import RELATIVE
 
 
 def mean_frame(*values: float, half_band: float = np.nan) -> pd.DataFrame:

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from budgetreg.figures.looks import is_heavy, looks_of
-from budgetreg.figures.palette import COLOURS, style
+from budgetreg.figures.looks import COLOURS, is_heavy, looks_of, style
 from budgetreg.runs.series import read_series
 from tests.written_runs import write_run
 

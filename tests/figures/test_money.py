@@ -10,10 +10,9 @@ from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.cli.common import console
 from budgetreg.cli.plan_table import plan_table
 from budgetreg.errors import ConfigError
-from budgetreg.figures.axes import axes_of
-from budgetreg.figures.captions import caption
-from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.summary import comparison_table, run_table
+from budgetreg.figures.captions import about_curves
+from budgetreg.figures.specification import Drawing, axes_of
+from budgetreg.figures.tables import comparison_table, run_table
 from budgetreg.runs.series import Series, mean_curve, read_series
 from tests.plans import planned
 from tests.written_runs import write_run
@@ -68,7 +67,7 @@ def test_captions_say_the_cost_and_whether_draws_are_price_aware(tmp_path: Path)
         priced(tmp_path / "b", k=5, algo__data_point="moment", algo__inner_product="moment", algo__update="ogd"),
         write_run(tmp_path / "c", k=6),
     ]
-    captions = [" ".join(caption("title", read_series([run]), []).split()) for run in runs]
+    captions = [" ".join("\n\n".join(about_curves(read_series([run]), [])).split()) for run in runs]
     assert "1,599 EUR" in captions[0]
     assert "prices: of prices.csv; the draws ignore them" in captions[0]
     assert "prices: of prices.csv; the draws are price-aware" in captions[1]

@@ -3,16 +3,15 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import RendererAgg
 
-from budgetreg.figures.bills import plot_bills
-from budgetreg.figures.curves import plot_series
-from budgetreg.figures.drawing import Drawing
-from budgetreg.figures.study import plot_study
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import Drawing
 from budgetreg.runs.series import read_series
 from budgetreg.study.state import StudyBill
 from tests.written_runs import write_run
@@ -43,7 +42,10 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def study(attribute: str, unit: str, name: str, target: Path) -> None:
     counts = {"beforehand": 1, "paid": 2, "on_order": 1, "unavailable": 0}
     attributes = pd.DataFrame({"attribute": [attribute, "b"], **counts})
-    plot_study(name, 9, StudyBill(unit, 3.0, 1.0, attributes, pd.DataFrame()), [], target)
+    bill = StudyBill(unit, 3.0, 1.0, attributes, pd.DataFrame())
+    state = SimpleNamespace(examples=range(9))
+    bought = SimpleNamespace(path=target / name, state=lambda: state, bill=lambda: bill, history=list)
+    plot(bought, target, name, Drawing(kind="study"))
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -53,11 +55,11 @@ def test_titles_labels_legends_and_ticks_show_names_as_they_are(name: str, tmp_p
     shown = SHOWN[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        plot_series([named], tmp_path, "curves")
+        plot([named], tmp_path, "curves")
         assert f"{shown}, k = 4" in drawn
         assert shown in drawn
         drawn.clear()
-        plot_bills([named], tmp_path, "bills", Drawing(kind="bills"))
+        plot([named], tmp_path, "bills", Drawing(kind="bills"))
         assert shown in drawn
         drawn.clear()
         study(name.encode(errors="backslashreplace").decode(), name, "study", tmp_path)  # tables are UTF-8
@@ -70,7 +72,7 @@ def test_long_names_leave_space_for_the_axes(tmp_path: Path, drawn: list[str]) -
     named = replace(series, dataset=name, label=name, runs=series.runs.assign(cells_tuning=0, rows_full=0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        plot_series([named], tmp_path, "curves")
-        plot_bills([named], tmp_path, "bills", Drawing(kind="bills"))
+        plot([named], tmp_path, "curves")
+        plot([named], tmp_path, "bills", Drawing(kind="bills"))
         study(name, name, name[:150], tmp_path)
     assert name[:70] in drawn

@@ -9,10 +9,10 @@ import pytest
 
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.errors import DataError
-from budgetreg.figures.axes import axes_of
-from budgetreg.figures.captions import caption
-from budgetreg.figures.curves import draw, plot_run
-from budgetreg.figures.drawing import parse
+from budgetreg.figures.captions import about_curves
+from budgetreg.figures.curves import draw
+from budgetreg.figures.registry import plot_run
+from budgetreg.figures.specification import axes_of, parse
 from budgetreg.runs.series import along, mean_curve, read_series
 from tests.written_runs import edit_manifest, write_run
 
@@ -60,7 +60,7 @@ def lines(path: Path) -> tuple[list[list[float]], list[str], str]:
     figure, remarks = draw(series)
     curves = [list(line.get_xdata()) for line in figure.axes[0].lines[1:]]  # after the zero predictor's
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    return curves, texts, " ".join(caption("fig", series, remarks).split())
+    return curves, texts, " ".join("\n\n".join(about_curves(series, remarks)).split())
 
 
 def test_curves_end_at_the_total_and_the_caption_names_those_without_a_point(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from budgetreg.errors import ConfigError
-from budgetreg.figures import bills, curves, paired, ratios
-from budgetreg.figures.axes import PAID, RELATIVE, axes_of
-from budgetreg.figures.drawing import Drawing, parse
+from budgetreg.figures import curves, paired
+from budgetreg.figures.points import bill_of, draw_bills, draw_ratios, ratios_of
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import PAID, RELATIVE, Drawing, axes_of, parse
 from budgetreg.runs.series import Series, labelled, read_folder, read_series
 from tests.figures.test_paid import N, paid_run
 from tests.written_runs import write_run
@@ -112,12 +113,12 @@ def test_ratios_are_those_of_the_same_repetitions(tmp_path: Path) -> None:
     with_errors(tmp_path / "3", "ridge", 0.5, repetitions=4)
     series = read_series([tmp_path])
     drawing = Drawing(against="aelr")
-    of_panel = ratios.ratios_of(series, drawing, RELATIVE)
+    of_panel = ratios_of(series, drawing, RELATIVE)
     assert {label: ratio.value for label, ratio in of_panel.items()} == pytest.approx({"aer": 1.25, "ridge": 0.5})
     assert (of_panel["aer"].low, of_panel["aer"].high) == pytest.approx((1.25, 1.25))
     assert np.isnan(of_panel["ridge"].low)  # of four repetitions
-    figure, against = ratios.draw(series, drawing)
-    assert against == "aelr"
+    figure, title, _ = draw_ratios(series, drawing)
+    assert title.endswith("relative to aelr")
     (ax,) = figure.axes
     assert [text.get_text() for text in ax.get_yticklabels()] == ["ridge", "aer"]
     assert [text.get_text() for text in ax.texts] == ["0.50", "1.25"]
@@ -125,7 +126,7 @@ def test_ratios_are_those_of_the_same_repetitions(tmp_path: Path) -> None:
 
 def test_a_bill_has_the_run_and_what_tuning_revealed_besides(tmp_path: Path) -> None:
     (series,) = read_series([paid_run(tmp_path / "run", 1300, N)])
-    bill = bills.bill_of(series, PAID, RELATIVE)
+    bill = bill_of(series, PAID, RELATIVE)
     assert (bill.run, bill.tuning) == (639.5, 1300)
     assert bill.error.value == pytest.approx(series.mean["test_relative"].iloc[-1])
 
@@ -134,7 +135,7 @@ def test_bars_and_dots_are_in_the_order_of_the_errors(tmp_path: Path) -> None:
     paid_run(tmp_path / "1", 0, 0, algo="aelr", shift=0.3)
     paid_run(tmp_path / "2", 1300, N, algo="aer")
     series = labelled([curve for name in "12" for curve in read_folder(tmp_path / name)])
-    bars, dots = bills.draw(series, Drawing(top=1.0)).axes
+    bars, dots = draw_bills(series, Drawing(top=1.0)).figure.axes
     assert [text.get_text() for text in bars.get_yticklabels()] == ["aer", "aelr"]
     assert [text.get_text() for text in bars.texts] == ["1.94k", "640"]
     widths = {round(patch.get_y() + patch.get_height() / 2): 0.0 for patch in bars.patches}
@@ -157,8 +158,8 @@ def test_a_quick_look_says_so(tmp_path: Path) -> None:
     for number, algo in enumerate(("aelr", "aer")):
         paid_run(tmp_path / str(number), 10, 0, algo=algo)
     series, drawing = read_series([tmp_path]), Drawing(against="aelr", note="quick look")
-    figures = paired.draw(series, drawing)[0], ratios.draw(series, drawing)[0], bills.draw(series, drawing)
-    for figure in figures:
+    figures = (paired.draw_paired(series, drawing), draw_ratios(series, drawing), draw_bills(series, drawing))
+    for figure, *_ in figures:
         legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend())]
         assert "quick look" in [text.get_text() for legend in legends for text in legend.get_texts()]
 
@@ -209,7 +210,8 @@ def test_files_have_the_same_bytes_each_time(tmp_path: Path) -> None:
     for number, algo in enumerate(("aelr", "aer")):
         paid_run(tmp_path / "runs" / str(number), 10, 0, algo=algo, repetitions=2)
     series, drawing = read_series([tmp_path / "runs"]), Drawing(against="aelr")
-    for kind, plot in (("paired", paired.plot_paired), ("ratios", ratios.plot_ratios), ("bills", bills.plot_bills)):
-        first, second = (plot(series, tmp_path / place, kind, drawing) for place in ("first", "second"))
+    for kind in ("paired", "ratios", "bills"):
+        of_kind = replace(drawing, kind=kind)
+        first, second = (plot(series, tmp_path / place, kind, of_kind) for place in ("first", "second"))
         assert [path.name for path in first] == [f"{kind}.png", f"{kind}.pdf", f"{kind}.txt"]
         assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

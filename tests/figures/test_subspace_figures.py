@@ -9,12 +9,11 @@ import pytest
 from rich.console import Console
 
 from budgetreg.errors import DataError
-from budgetreg.figures.axes import EXCESS_LOSS, axes_of
-from budgetreg.figures.captions import about_config, caption
-from budgetreg.figures.curves import draw
-from budgetreg.figures.palette import style
-from budgetreg.figures.ranges import y_range
-from budgetreg.figures.summary import comparison_table, run_table
+from budgetreg.figures.captions import about_config, about_curves
+from budgetreg.figures.curves import draw, y_range
+from budgetreg.figures.looks import style
+from budgetreg.figures.specification import EXCESS_LOSS, axes_of
+from budgetreg.figures.tables import comparison_table, run_table
 from budgetreg.runs.series import mean_curve, read_series
 from budgetreg.runs.store import Store
 from budgetreg.runs.tables import CURVES, columns
@@ -132,7 +131,7 @@ def test_a_logarithmic_axis_ignores_zeros_and_rounding(tmp_path, excess, below, 
 
 
 def test_captions_describe_subspaces(tmp_path):
-    text = caption("title", read_series([write_run(tmp_path / "run")]), [])
+    text = "\n\n".join(about_curves(read_series([write_run(tmp_path / "run")]), []))
     for part in ("best one of as many", "leading eigenvectors of the estimated", "n_components=2", "no test part"):
         assert part in " ".join(text.split())
     assert "cross-validation" not in text

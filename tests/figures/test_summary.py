@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from budgetreg.errors import DataError
-from budgetreg.figures.summary import comparison_table, run_table
+from budgetreg.figures.tables import comparison_table, run_table
 from budgetreg.runs.series import read_series
 from budgetreg.runs.tables import CURVES, columns
 from tests.written_runs import write_run_manifest

@@ -12,7 +12,7 @@ from hydra import compose, initialize_config_dir
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.dataset import Dataset
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.figures.bounds import bounds
+from budgetreg.figures.curves import bounds
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan

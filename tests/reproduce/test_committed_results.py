@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from budgetreg.analysis.claims import claim_row, parse
+from budgetreg.analysis.claims import claim_row, parse_all
 from budgetreg.config import catalogue
-from budgetreg.figures.drawing import Drawing
+from budgetreg.figures.specification import Drawing
 from budgetreg.reproduce.recipes import Recipe, published_points, read_recipe
-from budgetreg.reproduce.reproduction import judged
-from budgetreg.reproduce.staleness import receipt_of, results_in
+from budgetreg.reproduce.reproduction import judged, receipt_of, results_in
 from budgetreg.runs.series import read_folder
 from tests.tiers import slow_but
 
@@ -34,17 +33,11 @@ RECIPES = [
     for path in sorted(RESULTS.glob("*/*/manifest.json"))
     if "recipe" in json.loads(path.read_text(encoding="utf-8"))
 ]
-FIGURES = [
-    folder
-    for folder in RECIPES
-    if catalogue.content("experiment", f"{folder.parent.name}/{folder.name}").get("figure", {}).get("kind")
-    != "pictures"
-]
 
 
 def without_cells(folder: Path) -> Recipe:
     name, recipe = f"{folder.parent.name}/{folder.name}", content_of(folder)
-    claims = tuple(map(parse, recipe.get("claims", [])))
+    claims = parse_all(recipe.get("claims", []))
     drawing = Drawing(published=published_points(name))
     return Recipe(name, "", (), tuple(recipe.get("protocols", [])), drawing, (), claims)
 
@@ -53,7 +46,7 @@ def without_cells(folder: Path) -> Recipe:
 QUICK = [RESULTS / name for name in ("gonen_2016/spike", "hazan_koren_2012/fig1")]
 
 
-@pytest.mark.parametrize("folder", slow_but(QUICK, FIGURES), ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+@pytest.mark.parametrize("folder", slow_but(QUICK, RECIPES), ids=lambda folder: f"{folder.parent.name}/{folder.name}")
 def test_verdicts_follow_from_the_committed_curves(folder: Path) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         committed = list(csv.DictReader(file))

@@ -9,10 +9,10 @@ import pytest
 
 from budgetreg.config.composition import combinations
 from budgetreg.errors import ConfigError
-from budgetreg.figures.axes import EXAMPLES, EXCESS_LOSS
-from budgetreg.figures.drawing import Drawing, worst
-from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.figures.points import plot_scaling, scalings_of
+from budgetreg.figures.points import scalings_of
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import EXAMPLES, EXCESS_LOSS, Drawing, worst
+from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.reproduce import recipes
 from budgetreg.runs.series import Series
 
@@ -95,7 +95,7 @@ def test_a_trend_shows_the_examples_needed_to_reach_a_level(tmp_path: Path) -> N
     (ends,) = scalings_of(several, replace(drawing, level=None), EXCESS_LOSS, EXAMPLES).values()
     assert [y.value for y in ends.values()] == pytest.approx([0.1, 0.2, 1.1])
 
-    paths = plot_scaling(several, tmp_path, "scaling", drawing)
+    paths = plot(several, tmp_path, "scaling", drawing)
     assert [path.name for path in paths] == ["scaling.png", "scaling.pdf", "scaling.txt"]
     text = " ".join(paths[2].read_text().split())
     assert "training examples until the excess loss is 0.3 against attributes of an example, d" in text

@@ -6,7 +6,7 @@ import pytest
 
 from budgetreg.config.nested import flatten
 from budgetreg.reproduce import recipes
-from budgetreg.reproduce.findings import read_findings
+from budgetreg.reproduce.gallery import read_findings
 from tests.tiers import slow_but
 
 OURS = ("aefa", "aemr")

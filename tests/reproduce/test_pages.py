@@ -1,16 +1,13 @@
 """The pages of results: findings, counts of verdicts, grids and tables of claims."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError
-from budgetreg.reproduce import tables
-from budgetreg.reproduce.findings import read_findings, tally
-from budgetreg.reproduce.gallery import pages_of, write_gallery
-from budgetreg.reproduce.grids import grids
+from budgetreg.reproduce import gallery
+from budgetreg.reproduce.gallery import pages_of, read_findings, tally, write_gallery
 
 RESULTS = Path(__file__).resolve().parent.parent.parent / "results"
 
@@ -21,15 +18,15 @@ def row(claim: str, verdict: str, protocol: str = "", **rest: str) -> dict[str, 
     return {"claim": claim, "verdict": verdict, "protocol": protocol, **defaults, **told, **rest}
 
 
-def below(identity: str, says: str, b: str, **where: Any) -> dict[str, Any]:
-    return {"id": identity, "says": says, "kind": "below", "a": "a", "b": b, "where": where}
-
-
-ENTRIES = [
-    below(f"{b}_{k}", f"with {k} of d, A errs less than {name}, always", b, k=k)
-    for k in (4, 8)
-    for b, name in (("b", "B"), ("c", "C on full rows"), ("d", "D"))
-]
+GRID = {
+    "id": "{row}_{column}",
+    "says": "with {column} of d, A errs less than {row}, always",
+    "kind": "below",
+    "a": "a",
+    "rows": {"b": "B", "c": "C on full rows"},
+    "columns": {"k": [4, 8]},
+    "by_column": {"from": [10, 20]},
+}
 
 
 def test_a_claim_counts_once_with_its_best_verdict_unless_presets_are_different_data() -> None:
@@ -39,38 +36,12 @@ def test_a_claim_counts_once_with_its_best_verdict_unless_presets_are_different_
     assert tally(rows, each_preset=True) == {"fails": 1, "undecided": 1, "holds": 1}
 
 
-def test_claims_that_differ_in_learner_and_budget_are_a_grid() -> None:
-    (grid,) = grids(ENTRIES)
-    assert grid.sentence == "with *k* of d, A errs less than *learner*, always"
-    assert grid.rows == ("B", "C on full rows", "D")
-    assert grid.columns == ("k = 4", "k = 8")
-    assert grid.ids["C on full rows", "k = 8"] == "c_8"
-    assert [grid.columns for grid in grids(ENTRIES[:3])] == [("",)]
-    assert [len(grid.ids) for grid in grids(ENTRIES[:-1])] == [5]  # one place is empty
-
-
-@pytest.mark.parametrize(
-    "entries",
-    [
-        ENTRIES[:2],
-        [*ENTRIES[:-1], {**ENTRIES[-1], "says": "with 8 of d, A errs far less than D, always"}],
-        [{**entry, "b": {"algo": entry["b"]}} for entry in ENTRIES],
-        [{**entry, "kind": "ratio"} for entry in ENTRIES],
-        [{**entry, "says": f"A, not {entry['b']}{entry['where']['k']}"} for entry in ENTRIES],
-        [{**entry, "where": {}} for entry in ENTRIES],
-    ],
-    ids=["few", "another sentence", "variants", "another kind", "overlapping names", "no place"],
-)
-def test_other_claims_are_no_grid(entries: list[dict[str, Any]]) -> None:
-    assert grids(entries) == []
-
-
 def test_a_grid_and_a_folded_table_show_every_claim_once() -> None:
-    verdicts = ["holds", "fails", "undecided", "holds", "holds", "holds"]
-    rows = [row(entry["id"], verdict) for entry, verdict in zip(ENTRIES, verdicts, strict=True)]
+    ids = ["b_4", "c_4", "b_8", "c_8"]
+    rows = [row(name, verdict) for name, verdict in zip(ids, ["holds", "fails", "undecided", "holds"], strict=True)]
     rows += [row("end", "fails", wanted="at most 0.36", estimate="12345", note="left out: x_1", says="ends | early")]
-    grid, table, counts = tables.claims(rows, ENTRIES, "claimed")
-    assert "With *k* of d, A errs less than *learner*, always: of 6 claims, 4 hold, 1 is open, 1 fails." in grid
+    grid, table, counts = gallery.claims(rows, [GRID], "claimed")
+    assert "With *k* of d, A errs less than *learner*, always: of 4 claims, 2 hold, 1 is open, 1 fails." in grid
     assert "| C on full rows | **fails** 0.1234 | **holds** 0.1234 |" in grid
     assert "<summary>1 claim: 1 fails</summary>" in table
     assert "| ends \\| early (`end`) | at most 0.36 | **fails** 12,345 (0.1 to 0.2) left out: x\\_1 |" in table
@@ -83,12 +54,12 @@ def test_presets_are_columns() -> None:
         row("one", "fails", "paper"),
         row("two", "undecided", "paper", estimate="", interval_low="", note="no curve of a"),
     ]
-    table, _ = tables.claims(rows, [], "the paper says")
+    table, _ = gallery.claims(rows, [], "the paper says")
     assert "<summary>2 claims under 2 presets: 1 holds, 1 is open, 1 fails</summary>" in table
     assert "| the paper says | wanted | literal | paper |" in table
     assert "| it is one (`one`) | below 0 | **holds** 0.1234 (0.1 to 0.2) | **fails** 0.1234 (0.1 to 0.2) |" in table
     assert "| it is two (`two`) | below 0 |  | *open* no curve of a |" in table
-    named, _ = tables.claims([row("one", "holds", "here_only"), row("two", "holds", "there")], [], "claimed")
+    named, _ = gallery.claims([row("one", "holds", "here_only"), row("two", "holds", "there")], [], "claimed")
     assert "| claimed | wanted | here |" in named
 
 

@@ -1,4 +1,4 @@
-"""Figures of images: those of a recipe, and those of a script."""
+"""Figures of images, which scripts draw."""
 
 import importlib.util
 import sys
@@ -7,14 +7,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hydra import compose, initialize_config_dir
 
-from budgetreg.config import catalogue
-from budgetreg.data.registry import load
+from budgetreg.data.bundled import Digits
 from budgetreg.metering.table import Table
-from budgetreg.protocol.configuration import validate
-from budgetreg.protocol.plan import make_plan
-from budgetreg.reproduce.pictures import draw, reveal_images, text
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
@@ -30,19 +25,19 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
     return module
 
 
-def test_visible_pixels_are_those_of_the_images() -> None:
-    with initialize_config_dir(str(catalogue.conf_dir()), version_base="1.3"):
-        plan = make_plan(validate(compose("config", ["dataset=digits_3v5", "algo=aer", "k=4"])))
-    picture = reveal_images(plan)
-    data = load(plan.config.dataset, 0, 0)
+@pytest.mark.parametrize("script", ["visible_pixels"], indirect=True)
+def test_visible_pixels_are_those_of_the_images(script: ModuleType) -> None:
+    data = Digits().load()
+    picture = script.reveal_images(data, "digits_3v5", 4)
     np.testing.assert_allclose(picture.full.reshape(6, 64), data.X[picture.order] * data.scale)
     hidden = np.isnan(picture.partial)
     assert (~hidden).sum(axis=(1, 2)).tolist() == [4] * 6
     np.testing.assert_array_equal(np.where(hidden, picture.full, picture.partial), picture.full)
-    shown = draw(picture).axes[7].images[0].get_array()
+    shown = script.draw(picture, 4).axes[7].images[0].get_array()
     np.testing.assert_array_equal(shown.mask, hidden[1])
     row, column = np.argwhere(~hidden[1])[0]
-    assert f"  {picture.order[1]}: ({row}, {column}) {picture.full[1, row, column]:.3g}, " in text("x", "y", picture)
+    seen = f"  {picture.order[1]}: ({row}, {column}) {picture.full[1, row, column]:.3g}, "
+    assert seen in script.text(picture, "digits_3v5", 4)
 
 
 @pytest.mark.parametrize("script", ["eigen_digits"], indirect=True)

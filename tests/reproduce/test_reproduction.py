@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from budgetreg.analysis.claims import parse as parse_claim
+from budgetreg.analysis.claims import parse_all
 from budgetreg.cli.app import main
 from budgetreg.config import catalogue
 from budgetreg.data import mnist
-from budgetreg.figures import curves as plots
-from budgetreg.figures.drawing import parse as parse_drawing
-from budgetreg.reproduce import pictures, recipes, reproduction
+from budgetreg.figures.specification import parse as parse_drawing
+from budgetreg.reproduce import recipes, reproduction
 from budgetreg.runs import runner
 from budgetreg.runs.series import read_folder, read_series
 from tests.sketches import sketch
@@ -41,20 +40,6 @@ claims:
 hydra:
   mode: MULTIRUN
   sweeper: {params: {algo: "aelr,ridge"}}
-"""
-
-
-PICTURE = """# @package _global_
-# A picture of handwritten digits
-defaults:
-  - override /dataset: {dataset}
-
-experiment: paper/picture
-k: 3
-figure: {{kind: pictures}}
-hydra:
-  mode: MULTIRUN
-  sweeper: {{params: {{algo: aer}}}}
 """
 
 
@@ -185,7 +170,7 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert second == first
 
     # Another parameter makes those stale that have it.
-    monkeypatch.setattr(plots, "plot_series", lambda *_: [])
+    monkeypatch.setattr(reproduction, "plot", lambda *_: [])
     recipe.write_text(RECIPE.replace("split: even", "split: 1"))
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed[4:] == ["aelr"]
@@ -227,9 +212,9 @@ def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(
         .replace("a: aelr", "a: ridge")
         .replace("x_scale", "finding: clear, x_scale")
     )
-    plot, stated = plots.plot_series, []
+    plot, stated = reproduction.plot, []
     monkeypatch.setattr(
-        plots, "plot_series", lambda *drawn: (stated.append((drawn[-1].finding, drawn[-1].note)), plot(*drawn))
+        reproduction, "plot", lambda *drawn: (stated.append((drawn[-1].finding, drawn[-1].note)), plot(*drawn))
     )
     assert main(["reproduce", "paper/toy", "--quick"]) == 0
     folder = Path("runs/quick/results/paper/toy")
@@ -252,7 +237,7 @@ def test_an_interrupted_reproduction_resumes(
         return execute(plan, **rest)
 
     monkeypatch.setattr(runner, "execute", interrupted)
-    monkeypatch.setattr(plots, "plot_series", lambda *_: [])
+    monkeypatch.setattr(reproduction, "plot", lambda *_: [])
     assert main(["reproduce", "paper/toy"]) == 130
     assert "the same command resumes" in capsys.readouterr().err
     monkeypatch.setattr(runner, "execute", execute)
@@ -388,8 +373,7 @@ def test_every_recipe_can_be_read(name: str) -> None:
     assert isinstance(content, dict)
     assert content["experiment"] == name
     parse_drawing(content.get("figure", {}))
-    claims = list(map(parse_claim, content.get("claims", [])))
-    assert len({claim.id for claim in claims}) == len(claims)
+    claims = parse_all(content.get("claims", []))
     learners = set(content["hydra"]["sweeper"]["params"]["algo"].split(","))
     for claim in claims:
         named = [claim.options.get(role) for role in ("a", "b", "minus")]
@@ -405,37 +389,3 @@ def test_a_recipes_cells_are_those_of_a_multirun(recipe: Path) -> None:
     assert cells["algo=aelr,protocol=paper"].algo.split == "even"
     assert cells["algo=ridge,protocol=paper"].dataset.center == "full"
     assert cells["algo=ridge,protocol=literal"].dataset.center == "none"
-
-
-@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_picture_is_drawn_once_without_a_run(
-    drawn: bool,
-    recipe: Path,
-    computed: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    if not drawn:
-        sketch(monkeypatch)
-    file = recipe.with_name("picture.yaml")
-    file.write_text(PICTURE.format(dataset="digits_3v5"))
-    assert main(["reproduce", "paper/picture"]) == 0
-    folder = Path("results/paper/picture")
-    first = contents(folder)
-    assert first.keys() == {"curves.png", "curves.pdf", "curves.txt", "manifest.json"}
-    assert "(picture/curves.png)" in Path("results/paper/README.md").read_text()
-    assert "Figures without claims: [paper](paper/README.md)" in Path("results/README.md").read_text()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "draw", None)
-        assert main(["reproduce", "paper/picture"]) == 0  # current, so not drawn
-    assert contents(folder) == first
-    file.write_text(file.read_text().replace("k: 3", "k: 5"))
-    assert main(["reproduce", "paper/picture"]) == 0
-    assert "5 random pixels" in (folder / "curves.txt").read_text()
-    assert computed == []
-
-    file.write_text(PICTURE.format(dataset="power_law"))
-    capsys.readouterr()
-    assert main(["reproduce", "paper/picture"]) == 2
-    assert "500 attributes do not form a square image (in paper/picture)" in capsys.readouterr().err

@@ -14,8 +14,7 @@ from budgetreg.files import record_digest, signed
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import _run
-from budgetreg.reproduce.staleness import cell_problems, read_once
-from budgetreg.reproduce.verification import verify_merged
+from budgetreg.reproduce.verification import cell_problems, read_once, verify_merged
 from budgetreg.runs.verification import Sample
 
 RECIPE = """# @package _global_

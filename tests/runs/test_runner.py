@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -417,7 +416,7 @@ def test_a_run_is_drawn_if_its_figure_is_not_current(tmp_path, monkeypatch):
         for name in CURVE_FILES:
             (folder / name).write_bytes(b"a picture")
 
-    monkeypatch.setitem(sys.modules, "budgetreg.figures.curves", SimpleNamespace(plot_run=plot_run))
+    monkeypatch.setattr("budgetreg.figures.registry.plot_run", plot_run)
     monkeypatch.setattr("budgetreg.protocol.repetitions.run_repetitions", toy_repetitions)
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
     assert carry_out(plan, draw=False).finished == 1

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from budgetreg.config.nested import variants
 from budgetreg.errors import DataError
 from budgetreg.figures.curves import draw
-from budgetreg.figures.drawing import PLAIN
+from budgetreg.figures.specification import PLAIN
 from budgetreg.files import Damaged, digest
 from budgetreg.runs import manifest
 from budgetreg.runs.series import find_folders, mean_curve, read_series

@@ -1,0 +1,485 @@
+"""The sections of a report: runs, advices, models, studies and reproduced figures, as other commands show them."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from budgetreg import __version__
+from budgetreg.analysis.comparisons import Candidate, Incomparable, ranked
+from budgetreg.data.registry import ALL
+from budgetreg.errors import DataError
+from budgetreg.figures import advice
+from budgetreg.figures.captions import repetitions_of, with_interval
+from budgetreg.figures.registry import plot
+from budgetreg.figures.specification import Drawing, axes_of
+from budgetreg.figures.tables import (
+    ABOUT_ESTIMATES,
+    bill_tables,
+    comparison_table,
+    estimates_table,
+    paid_in_all,
+    right,
+    run_table,
+    savings_table,
+    size_of,
+)
+from budgetreg.files import content_of_regular, files_below, refuse_foreign, write_atomically
+from budgetreg.report.page import GENERATOR, PagePart, PageTable, Section, drawn, html, image_of, listing, page_table
+from budgetreg.report.provenance import Computed, bill, provenance
+from budgetreg.runs.journal import RunStatus, read_status
+from budgetreg.runs.manifest import cells_of, read_manifest, read_merged_manifest, run_manifest
+from budgetreg.runs.series import Series, common_unit, labelled, read_folder
+from budgetreg.runs.tables import CLAIMS, CURVES, MANIFEST, MODEL, REPORT, SAVINGS, rows_of
+from budgetreg.study import Study
+from budgetreg.study.state import State
+
+_NAMED = 3  # places in the heading of the page
+
+
+def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
+    """Write one page about some results.
+
+    Parameters
+    ----------
+    places : sequence of Path
+        Folders of runs, advices or reproduced figures, or folders above such, and files of studies; at least one.
+    out : Path, optional
+        The file. By default ``report.html`` in the folder, for one study its name with the ending ``.html`` beside it,
+        and for several places ``report.html`` in the current folder.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ConfigError
+        If another file is there.
+    DataError
+        If a place holds no results, or nothing is finished there, or a file is damaged.
+    """
+    target = out or _default(places)
+    if os.path.lexists(target):  # which accepts names of any length
+        refuse_foreign(target, lambda content: GENERATOR.encode() in content, places)
+    sections = [section for place in places for section in _sections(place)]
+    write_atomically(target, html(f"Report: {_names(places)}", __version__, sections))
+    return target
+
+
+def _default(places: Sequence[Path]) -> Path:
+    if len(places) > 1:
+        return Path(REPORT)
+    (place,) = places
+    return place / REPORT if os.path.isdir(place) else place.with_suffix(".html")
+
+
+def _names(places: Sequence[Path]) -> str:
+    names = [place.resolve().name for place in places]
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _sections(place: Path) -> Iterator[Section]:
+    """Give the sections about a folder, with all results in and below it, or about a study."""
+    if not os.path.isdir(place):
+        if not os.path.exists(place):  # which accepts names of any length
+            raise DataError(f"{place}: no such folder or study")
+        yield section_of_study(place)
+        return
+    runs: list[RunStatus] = []
+    figures: list[Path] = []
+    for path in files_below(place, MANIFEST):
+        if read_merged_manifest(path.parent) is not None:
+            figures.append(path.parent)
+        elif read_manifest(path.parent) is not None:
+            runs.append(read_status(path.parent))
+    if not runs and not figures:
+        raise DataError(f"{place} holds no run and no reproduced figure (a run leaves a {MANIFEST})")
+    if runs:
+        yield from sections_of_runs(place, runs)
+    yield from map(section_of_figure, figures)
+
+
+def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
+    """Return what one run, or several side by side, found.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        The curves, as `budgetreg.runs.series.labelled` returns them.
+    folders : sequence of Path
+        Where they were read.
+    """
+    picture = drawn(lambda folder: plot(series, folder, "curves" if series[1:] else "curve"))
+    tables = [run_table(folder) for folder in folders] if not series[1:] else [comparison_table(series)]
+    parts = [
+        PagePart("Test error", pictures=[picture]),
+        PagePart("Results", tables=[page_table(table) for table in tables]),
+    ]
+    if series[1:]:
+        parts.append(_savings(series))
+        title = f"{len(series)} runs on {_listed(curve.dataset for curve in series)}"
+        return Section(title, "sweep", list(_best(series)), parts=parts)
+    (curve,) = series
+    return Section(f"{curve.label} on {curve.dataset}, k = {curve.k}", "run", list(_best(series)), parts=parts)
+
+
+def about_advice(series: Sequence[Series], total: int) -> Section:
+    """Return what an advice for a total recommends.
+
+    Raises
+    ------
+    DataError
+        If its runs have no repetition in common.
+    """
+    try:
+        candidates = ranked(series, axes_of(series)[1].column)
+    except Incomparable as error:
+        raise DataError(f"{series[0].folder.parent}: {error}") from error
+    picture = drawn(lambda folder: plot((candidates, total), folder, advice.NAME, Drawing(kind="advice")))
+    lines = [advice.sentence(candidates, total), advice.about_full_rows(candidates)]
+    title = f"Advice for a total of {total:,} {common_unit(series) or 'attributes'} on {series[0].dataset}"
+    parts = [
+        PagePart("Test error against k", pictures=[picture]),
+        PagePart("Candidates", tables=[page_table(advice.advice_table(candidates, total))]),
+    ]
+    return Section(title, "advice", [line for line in lines if line], parts=parts)
+
+
+def about_fits(series: Sequence[Series]) -> Section:
+    """Return what models are that were learned from all rows; without a test part, nothing is known of their errors."""
+    learned = [
+        f"{curve.label}, k = {curve.k}, learned from {curve.points['examples'].max():,} of the {curve.n_train:,} rows "
+        f"of {curve.dataset}."
+        for curve in series
+    ]
+    title = f"Model of {_listed(curve.dataset for curve in series)}, learned from all rows"
+    return Section(title, "model", [*learned, "No row was kept for a test, so that no error was estimated."])
+
+
+def _best(series: Sequence[Series]) -> Iterator[str]:
+    """Give a sentence for each data set: the least error at the end, of learners on a budget and on full rows."""
+    for dataset, group in groupby(series, key=lambda curve: curve.dataset):
+        curves = list(group)
+        _, y = axes_of(curves)
+        try:
+            candidates = ranked(curves, y.column)
+        except Incomparable:  # the tables show each run by itself
+            continue
+        if not curves[1:]:
+            yield f"{_ending(candidates[0])}, mean over {repetitions_of(curves)}. Error: {y.label}."
+            continue
+        limited, full = (
+            next((each for each in candidates if each.series.of_full_rows == rows), None) for rows in (False, True)
+        )
+        clauses = [
+            f"{words}{_ending(each)}"
+            for each, words in ((limited, ""), (full, "of the learners on full rows, " if limited else ""))
+            if each is not None
+        ]
+        yield (
+            f"On {dataset}, the least error at the last checkpoint, mean over {repetitions_of(curves)}: "
+            f"{'; '.join(clauses)}. Error: {y.label}."
+        )
+
+
+def _ending(candidate: Candidate) -> str:
+    error = with_interval(candidate.error).replace("(", "(90 % interval ")
+    seen = f"{candidate.attributes:,.0f} attributes of {candidate.examples:,} examples"
+    return f"{candidate.series.label} ends at an error of {error}, after {seen}"
+
+
+def _savings(series: Sequence[Series]) -> PagePart:
+    """Return how many attributes, or how much money, runs need to reach an error, for each data set."""
+    tables: list[PageTable] = []
+    lacks: list[str] = []
+    for _, group in groupby(series, key=lambda curve: curve.dataset):
+        try:
+            table, about = savings_table(list(group))
+        except DataError as error:
+            lacks.append(f"{error}.")
+            continue
+        tables.append(page_table(table, notes=[about]))
+    return PagePart("What it takes to reach an error", lacks, tables=tables)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+_DIGESTED = (CURVES, MODEL)
+"""Files that have the same bytes whenever the same run is computed; others hold seconds."""
+
+
+class _Kind(NamedTuple):
+    """What the runs of a section share.
+
+    Attributes
+    ----------
+    fitted : bool
+        Whether they were learned from all rows, without a test.
+    of_subspaces : bool
+        Whether their learners learn subspaces.
+    advised : Path or None
+        The folder of the advice that they belong to.
+    total : int
+        The total of that advice; 0 without one.
+    """
+
+    fitted: bool
+    of_subspaces: bool
+    advised: Path | None
+    total: int
+
+
+def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section]:
+    """Give the sections about the runs in and below a folder.
+
+    Learners of regressors and of subspaces, and models without a test, have a section each, as do different advices.
+
+    Parameters
+    ----------
+    place : Path
+        The folder.
+    runs : sequence of RunStatus
+        The runs in and below it.
+
+    Raises
+    ------
+    DataError
+        If no repetition of any is finished, or a file is damaged.
+    """
+    by_kind: dict[_Kind, list[RunStatus]] = {}
+    shown = {run.folder: 0 if run.damage else _repetitions(run.folder) for run in runs}
+    for run in runs:
+        if shown[run.folder]:
+            by_kind.setdefault(_kind(run.folder), []).append(run)
+    if not by_kind:
+        why = next((run.damage for run in runs if run.damage), "the command that made it resumes")
+        finished, planned = (sum(getattr(run, name) for run in runs) for name in ("finished", "planned"))
+        counts = f"{finished} of {planned} repetitions, and no table"
+        raise DataError(f"{place}: nothing is finished yet ({counts}); {why}")
+    warnings, states = _unfinished(place, runs, sum(shown.values()))
+    sections = [_section(place, kind, [run.folder for run in some]) for kind, some in by_kind.items()]
+    if states and sections[1:]:
+        yield Section("Runs that are not complete", "unfinished", (), warnings, states)
+        warnings, states = [], []
+    for section in sections:
+        yield replace(section, warnings=warnings, parts=[*states, *section.parts])
+
+
+def _kind(folder: Path) -> _Kind:
+    first, *_ = read_folder(folder)
+    total = first.config.get("total")
+    advised = folder.parent if (folder.parent / f"{advice.NAME}.txt").is_file() and isinstance(total, int) else None
+    return _Kind(
+        fitted=first.config.get("dataset", {}).get("split") == ALL,
+        of_subspaces=first.of_subspaces,
+        advised=advised,
+        total=total if advised and isinstance(total, int) else 0,
+    )
+
+
+def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
+    series = labelled(curve for folder in folders for curve in read_folder(folder))
+    if kind.fitted:
+        section = about_fits(series)
+    elif kind.advised:
+        section = about_advice(series, kind.total)
+    else:
+        section = about_runs(series, folders)
+    manifests = {folder: run_manifest(folder) for folder in folders}
+    notes = list(dict.fromkeys(note for manifest in manifests.values() for note in manifest.get("notes", ())))
+    computed = [
+        Computed(_name(place, folder), cell, {name: manifest["tables"].get(name, "-") for name in _DIGESTED})
+        for folder, manifest in manifests.items()
+        for cell in cells_of(manifest)
+    ]
+    promised = [(manifest["algo"], manifest["promised"]) for manifest in manifests.values() if "promised" in manifest]
+    source = provenance(computed, promised)
+    parts = [*section.parts, bill(series), *([PagePart("Remarks", points=notes)] if notes else []), source]
+    return Section(section.title, section.kind, section.findings, parts=parts)
+
+
+def _repetitions(folder: Path) -> int:
+    """Return how many repetitions the tables of a run hold; a process writes them when it ends or is interrupted."""
+    path = folder / CURVES
+    return len({row["repetition"] for row in rows_of(content_of_regular(path))}) if path.is_file() else 0
+
+
+def _unfinished(place: Path, runs: Sequence[RunStatus], shown: int) -> tuple[list[str], list[PagePart]]:
+    """Return a warning and a part about runs that are not complete; nothing if all are."""
+    lacking = [run for run in runs if run.state != "complete"]
+    if not lacking:
+        return [], []
+    finished, planned = (sum(getattr(run, name) for run in runs) for name in ("finished", "planned"))
+    which = f"{len(lacking)} of {len(runs)} runs are not complete" if runs[1:] else f"the run is {runs[0].state}"
+    heads = ("run", "state", *right("planned", "finished", "failed"), "what it lacks")
+    rows = [
+        (_name(place, run.folder), run.state, run.planned, run.finished, run.failed, _lacks(run)) for run in lacking
+    ]
+    return (
+        [f"{which}: {finished} of {planned} repetitions are finished. This page shows {shown}."],
+        [PagePart("What is missing", tables=[listing("Runs that are not complete", heads, rows)])],
+    )
+
+
+def _lacks(run: RunStatus) -> str:
+    return "; ".join([*([run.damage] if run.damage else []), *(f"{what}: {why}" for what, _, why in run.lacks())])
+
+
+def _name(place: Path, folder: Path) -> str:
+    """Return what the page calls a run: its path below the folder that was asked for."""
+    below = folder.resolve().relative_to(place.resolve())
+    return str(below) if below.parts else place.resolve().name
+
+
+_BILLS = ("By attribute", "By order")
+_FACTS = {
+    "algo": "learner",
+    "seed": "seed of all draws",
+    "target": "column to predict",
+    "id": "column of the examples' names",
+    "unit": "unit of the prices",
+}
+
+
+def section_of_study(path: Path) -> Section:
+    """Return the section about a study; its estimates are kept in the file, as ``budgetreg study show`` does.
+
+    Raises
+    ------
+    DataError
+        If the file is no study, or damaged.
+    """
+    with Study(path) as study:
+        state, bill = study.state(), study.bill()
+        warnings, estimated = [], []
+        try:
+            estimates = study.estimates()
+        except DataError as error:
+            warnings.append(f"There is no estimate of the error: {error}")
+        else:
+            estimated.append(
+                page_table(estimates_table(estimates, bill.unit), _sentence(ABOUT_ESTIMATES.removesuffix(":")))
+            )
+        name = path.resolve().stem
+        picture = drawn(lambda folder: plot(study, folder, name, Drawing(kind="study")))
+        events = Counter(study.log()["event"])
+    bills = [page_table(table, caption) for table, caption in zip(bill_tables(bill), _BILLS, strict=False)]
+    parts = [
+        PagePart("Error and what is known", pictures=[picture], tables=estimated),
+        PagePart("Bill", [f"{_sentence(paid_in_all(bill))}."], tables=bills),
+        PagePart("Provenance", tables=list(_provenance(state, events)), folded=True),
+    ]
+    return Section(f"Study {name}", "study", [f"{size_of(state)}."], warnings, parts)
+
+
+def _sentence(text: str) -> str:
+    """Return text with a capital letter at its beginning."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _provenance(state: State, events: Mapping[str, int]) -> Iterator[PageTable]:
+    facts = [(what, state.facts[key]) for key, what in _FACTS.items() if key in state.facts]
+    yield listing("How the study was created", ("what", "value"), facts)
+    yield listing("Recorded events", ("event", *right("times")), sorted(events.items()))
+
+
+_VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
+_MEANING = (
+    "A claim holds if the 90 % interval of its statistic lies where the claim wants it, fails if the interval lies "
+    "outside, and is undecided otherwise."
+)
+
+
+def section_of_figure(folder: Path) -> Section:
+    """Return the section about the merged results of a recipe.
+
+    Raises
+    ------
+    DataError
+        If there are none, or a file is damaged.
+    """
+    manifest = read_merged_manifest(folder)
+    if manifest is None:
+        raise DataError(f"{folder} holds no reproduced figure")
+    series = labelled(read_folder(folder))
+    pictures = [image_of(path) for path in sorted(folder.glob("curves*.png"))]
+    claims, findings = _claims(folder / CLAIMS)
+    differs = manifest["differs"]
+    computed = [Computed(cell.name, cell) for cell in cells_of(manifest)]
+    parts = [
+        *([PagePart("Figure", pictures=pictures)] if pictures else []),
+        *claims,
+        *([PagePart("Results", tables=[page_table(comparison_table(series))])] if series else []),
+        *_recorded_savings(folder / SAVINGS),
+        *([PagePart("How it differs", points=differs)] if differs else []),
+        *([bill(series)] if series else []),
+        *([provenance(computed, (manifest.get("promised") or {}).items())] if computed else []),
+    ]
+    return Section(str(manifest["recipe"]), "reproduced figure", [manifest["title"], *findings], parts=parts)
+
+
+def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
+    """Return a part with the claims and their verdicts, and a sentence; nothing if nothing is claimed."""
+    rows = _rows(path)
+    if not rows:
+        return [], []
+    counts = Counter(row["verdict"] for row in rows)
+    tally = ", ".join(f"{counts[verdict]} {words}" for verdict, words in _VERDICTS.items() if counts[verdict])
+    presets = ", counted for each preset" if any(row["protocol"] for row in rows) else ""
+    heads = ("claim", "preset", "verdict", *right("estimate", "90 % interval"), "wanted", *right("repetitions"))
+    cells = [
+        (
+            f"{row['says']} ({row['claim']})",
+            row["protocol"] or "-",
+            row["verdict"] + (f": {row['note']}" if row["note"] else ""),
+            row["estimate"] or "-",
+            f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-",
+            row["wanted"],
+            row["repetitions"],
+        )
+        for row in rows
+    ]
+    about = "Claims and their verdicts"
+    return [PagePart("Claims", tables=[listing(about, heads, cells, [_MEANING])])], [f"Claims: {tally}{presets}."]
+
+
+def _recorded_savings(path: Path) -> list[PagePart]:
+    rows = _rows(path)
+    if not rows:
+        return []
+    heads = ("panel", *right("error"), "learner", *right("attributes", "90 % interval", "times fewer"), "than")
+    cells = [
+        (
+            row["panel"],
+            row["error"],
+            row["learner"],
+            f"{row['attributes_are']} {_number(row['attributes'])}".strip(),
+            _interval(row["attributes_low"], row["attributes_high"]),
+            f"{row['factor_is']} {row['factor']}".strip() or "-",
+            row["reference"] if row["reference"] != row["learner"] else "",
+        )
+        for row in rows
+    ]
+    table = listing("Attributes seen in training until the mean error has fallen to a level", heads, cells)
+    return [PagePart("What it takes to reach an error", tables=[table], folded=True)]
+
+
+def _interval(low: str, high: str) -> str:
+    return f"{_number(low)} to {_number(high)}" if low or high else "-"
+
+
+def _number(text: str) -> str:
+    """Return a number of attributes without an exponent; a question mark if it is not known."""
+    return f"{float(text):,.0f}" if text else "?"
+
+
+def _rows(path: Path) -> Sequence[dict[str, str]]:
+    return rows_of(path.read_bytes()) if path.is_file() else []
