@@ -64,7 +64,7 @@ from budgetreg.data.dataset import Coins  # noqa: E402
 from budgetreg.data.file import parse_file  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.canvas import End, grid, label_ends, own_settings, set_ticks, sheet, write_figure  # noqa: E402
-from budgetreg.figures.looks import Style
+from budgetreg.figures.looks import Style  # noqa: E402
 from budgetreg.files import write_atomically  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402

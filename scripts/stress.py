@@ -78,15 +78,10 @@ KINDS: Mapping[str, Kind] = {name: kind for module in MODULES for name, kind in 
 
 def ready() -> None:
     """Import what commands need, once for all forked processes."""
-    imported = (
+    for module in (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
         *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.runs.verification", "budgetreg.figures.curves"),
-        *(
-            "budgetreg.figures.tables",
-            "budgetreg.algorithms.registry",
-            "budgetreg.protocol.repetitions",
-            "budgetreg.cli.study",
-        ),
+        *("budgetreg.algorithms.registry", "budgetreg.protocol.repetitions", "budgetreg.cli.study"),
     ):
         import_module(module)
     stress_results.cache_everything()

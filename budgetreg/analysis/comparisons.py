@@ -366,7 +366,7 @@ def savings(
     reference : str, optional
         Label of the learner to compare with if none sees full rows.
     x : str
-        What is saved, a variable of `budgetreg.runs.axis_variables`: ``attributes``, or ``cost`` if all have prices.
+        What is saved, a variable of an axis: ``attributes``, or ``cost`` if all have prices.
 
     Returns
     -------

@@ -26,7 +26,7 @@ from budgetreg.config.options import (
 )
 from budgetreg.data import registry
 from budgetreg.errors import ConfigError
-from budgetreg.runs import schema
+from budgetreg.runs import tables
 from budgetreg.runs.series import ALONG, MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint, common_unit
 
 _FURTHER = Requirement(
@@ -338,7 +338,7 @@ COST = Axis(
     "checkpoint, by the price list; a checkpoint is a number of training examples",
 )
 PAID_COST = Axis(
-    schema.PAID_COST,
+    tables.PAID_COST,
     "spent on attributes, tuning included, in {unit}",
     "money spent",
     f"what attributes cost, in {{unit}}: {_BILLED}",

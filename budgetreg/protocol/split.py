@@ -293,7 +293,7 @@ def spreads(X: np.ndarray) -> np.ndarray:
     """Return the standard deviations of the attributes in a few rows, shape (n, d), all above 0.
 
     An attribute that is constant in these rows gets its absolute value, or the median of the other standard deviations
-    if it is 0. One that varies too little to show its scale, see `budgetreg.revealed.units.negligible`, gets the
+    if it is 0. One that varies too little to show its scale, see `budgetreg.revealed.columns.negligible`, gets the
     largest value in the table. A larger pilot or `dataset.ranges` gives a better scale.
     """
     deviations, size = X.std(axis=0, ddof=1), np.abs(X).mean(axis=0)
