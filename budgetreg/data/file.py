@@ -18,7 +18,6 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from budgetreg.config.options import WORD, Option, one_of
-from budgetreg.config.words import pasted
 from budgetreg.data import tables
 from budgetreg.data.attributes import LEFT_OUT, SCALING, unit
 from budgetreg.data.binary_files import open_arrays, open_parquet, parquet_sheet
@@ -282,6 +281,8 @@ def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
     """Return a note on attributes that look like identifiers; none if there are none."""
     if not suspects:
         return ()
+    from budgetreg.config.words import pasted  # here, as Hydra is slow to load
+
     names, numbers = [data.label(at) for at in suspects], positions(data.X.shape[1], data.dropped)
     words = [data.names[at] if data.names else str(numbers[at] + 1) for at in suspects]
     looks = "attribute {} looks like an identifier" if len(names) == 1 else "attributes {} look like identifiers"
