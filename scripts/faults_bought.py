@@ -43,7 +43,7 @@ CHOSEN = "revealed.cells:_Purchase.cells"
 COLLECT = "revealed.collection:collect"
 ROUNDS = "revealed.purchases:_Buyer.rounds"
 FOREIGN = "files:refuse_foreign"
-COSTS = "study.recording:_Costs.check"
+COSTS = "study.results:_Costs.check"
 
 MUTANTS = (
     # Columns whose values are all equal
@@ -244,28 +244,28 @@ MUTANTS = (
     # Groups
     Mutant(
         "each attribute of a group is charged",
-        "data.groups:uncharged",
+        "data.dataset:uncharged",
         around(lambda uncharged, free, groups: free),
         "a panel costs several times its price",
         (GROUPS,),
     ),
     Mutant(
         "a part of a group may be revealed",
-        "data.groups:Groups.are_whole",
+        "data.dataset:Groups.are_whole",
         around(lambda are_whole, groups, attributes, drawn: True),
         "nobody can buy what a learner saw",
         (GROUPS,),
     ),
     Mutant(
         "draws have room for the smallest groups alone",
-        "data.groups:Groups.width",
+        "data.dataset:Groups.width",
         rewrite("np.sort(sizes)[len(sizes) - k :]", "np.sort(sizes)[:k]"),
         "attributes of a group that was paid for are not seen",
         (GROUPS,),
     ),
     Mutant(
         "attributes without a group are one group",
-        "data.groups:numbered",
+        "data.dataset:numbered",
         rewrite("first.setdefault(name, at) if name else at", "first.setdefault(name, at)"),
         "everything without a group has one price",
         (GROUPS,),
@@ -574,35 +574,35 @@ MUTANTS = (
     # A study: names, orders, the bill, and files that it writes
     Mutant(
         "a free value that is replaced is charged",
-        "study.recording:record",
+        "study.results:record",
         rewrite("not cell.free", "True"),
         "the bill grows with each correction of what was known beforehand",
         (RESULTS,),
     ),
     Mutant(
         "a repeated order compares the money alone",
-        "study.ordering:_repeated",
+        "study.orders:_repeated",
         rewrite("tuple(recorded) != asked", "recorded[0] != asked[0]"),
         "an order with other limits passes for the one that was asked for",
         (RESULTS,),
     ),
     Mutant(
         "an order may cost a little more than the limit",
-        "study.ordering:_admitted",
+        "study.orders:_admitted",
         rewrite("float(total) > spend", "float(total) > spend * (1 + 1e-9)"),
         "rounding decides whether the limit holds",
         (RESULTS,),
     ),
     Mutant(
         "a group that is partly delivered is pending, too",
-        "study.bill:bill_of",
+        "study.state:bill_of",
         rewrite("state.by_unit(state.on_order) & ~state.charged", "state.by_unit(state.on_order)"),
         "the price of a panel is on the bill twice",
         (RESULTS,),
     ),
     Mutant(
         "orders below 1 are nobody's",
-        "study.order_files:_order",
+        "study.results:_order",
         rewrite("number is None or number not in range(1, orders + 1)", "number is not None and number > orders"),
         "a mistyped order is ignored",
         (RESULTS,),
@@ -623,7 +623,7 @@ MUTANTS = (
     ),
     Mutant(
         "NA names nothing",
-        "study.sheets:text_of",
+        "data.tables:text_of",
         around(lambda text_of, cell: "" if str(cell).strip().lower() in ("na", "none", "nan") else text_of(cell)),
         "sodium is ordered, and its results are refused",
         (NAMES,),
@@ -637,7 +637,7 @@ MUTANTS = (
     ),
     Mutant(
         "the column of names is called as in the table",
-        "study.study:_id_beside",
+        "study:_id_beside",
         around(lambda beside, state, columns: state.facts["id"]),
         "predictions take the place of the names of the examples",
         (NAMES,),
@@ -658,7 +658,7 @@ MUTANTS = (
     ),
     Mutant(
         "an order is recorded before its file is looked at",
-        "study.study:Study.place_order",
+        "study:Study.place_order",
         rewrite("check(placed)", "None"),
         "values are on order that nobody has seen",
         (OUT,),
@@ -673,14 +673,14 @@ MUTANTS = (
     # The file of a study
     Mutant(
         "two processes change a study at once",
-        "study.locking:changing",
+        "study.file:changing",
         around(lambda changing, path: nullcontext()),
         "what one of two people has recorded is lost",
         (STORE,),
     ),
     Mutant(
         "whoever waited changes the file that was replaced",
-        "study.locking:changing",
+        "study.file:changing",
         rewrite("_lock(_1) and os.path.samestat(_2, _3)", "_lock(_1)"),
         "two people hold locks on different files of one name",
         (STORE,),
@@ -694,7 +694,7 @@ MUTANTS = (
     ),
     Mutant(
         "a new study replaces one that somebody else makes meanwhile",
-        "study.store:create",
+        "study.file:create_file",
         rewrite("_write(path, connection, replace=False)", "_write(path, connection, replace=True)"),
         "what somebody else has recorded is lost",
         (STORE,),
@@ -708,28 +708,28 @@ MUTANTS = (
     ),
     Mutant(
         "logs of a removed study stay",
-        "study.store:_write",
+        "study.file:_write",
         rewrite("log.unlink(missing_ok=True)", "None"),
         "SQLite mixes the orders of a removed study into a new one",
         (STORE,),
     ),
     Mutant(
         "any log belongs to a study of schema 1",
-        "study.store:_refuse_changes_in",
+        "study.file:_refuse_changes_in",
         around(lambda refuse, logs, path, content: None),
         "what the log holds is lost, or is that of another study",
         (STORE,),
     ),
     Mutant(
         "a study may have changed outside",
-        "study.store:_opened",
+        "study.file:_opened",
         rewrite("digest(content).encode() == seal", "True"),
         "values that nobody measured are learned from",
         (STORE,),
     ),
     Mutant(
         "a study of schema 1 may hold anything",
-        "study.tables:fault_of_study",
+        "study.file:fault_of_study",
         around(lambda fault_of_study, connection: ""),
         "negative prices and three labels are computed with",
         (STORE,),

@@ -86,7 +86,7 @@ MUTANTS = (
     ),
     Mutant(
         "an index of another base is read as it is",
-        "data.formats.libsvm:_fault",
+        "data.text_files:_line_fault",
         rewrite("known is not None and not known[0] <= int(index) <= known[1]", "False"),
         "files that begin at 0 are predicted one column off",
         (SPARSE,),
@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "an index of pandas is an attribute",
-        "data.formats.parquet:opened",
+        "data.binary_files:_parquet",
         around(lambda opened, path: (opened(path)[0], [])),
         "numbers of patients are learned from, or predicted",
         ("tests/data/test_indexes.py",),
@@ -128,21 +128,21 @@ MUTANTS = (
     ),
     Mutant(
         "any first row is a header",
-        "data.formats.delimited:refuse_row_of_data",
+        "data.text_files:_refuse_row_of_data",
         around(lambda refuse, *args: None),
         "a file without a header loses its first row",
         (FIRST_ROWS,),
     ),
     Mutant(
         "each comma is a decimal comma",
-        "data.formats.chunks:comma_fault",
+        "data.tables:comma_fault",
         rewrite("_THOUSANDS.fullmatch(text) is not None", "False"),
         "1,234 becomes 1.234",
         (FIRST_ROWS,),
     ),
     Mutant(
         "the name of a file decides alone",
-        "data.tabular:refuse_disguised",
+        "data.file:refuse_disguised",
         around(lambda refuse, path: None),
         "nobody says what a file under a wrong name is",
         (FIRST_ROWS,),
@@ -320,14 +320,14 @@ MUTANTS = (
     ),
     Mutant(
         "functions are asked twice for an attribute",
-        "estimators.observed:Observed.entries",
+        "estimators.containers:Observed.entries",
         rewrite("np.unique(attributes[_1])", "attributes[_1]"),
         "a laboratory measures, and bills, the same value twice",
         (f"{CONTAINERS}::test_functions_are_asked_for_distinct_ascending_attributes",),
     ),
     Mutant(
         "coordinates are multiplied by the scale",
-        "estimators.kinds:SubspaceEstimator.inverse_transform",
+        "estimators.base:SubspaceEstimator.inverse_transform",
         rewrite("_1 / self.scale_", "_1 * self.scale_"),
         "examples come back in other units than those of the table",
         (f"{ESTIMATORS}::test_coordinates_become_examples_in_units_of_the_table",),
@@ -378,7 +378,7 @@ MUTANTS = (
     ),
     Mutant(
         "sizes of what is observed",
-        "estimators.observed:Observed.refuse_small",
+        "estimators.containers:Observed.refuse_small",
         around(lambda original, *arguments: None),
         "an attribute in a large unit has the weight 0",
         (CONTAINERS,),
