@@ -19,9 +19,14 @@ TOP: Options = {
     "tuning": Option("the tuning"),
     "backend": Option("the backend", inert=True),
     "k": Option("the attribute budget", must.whole(1) | must.one_of(AUTO)),
-    "intercept": Option("the intercept", must.one_of("none", "mean") | must.NOTHING, default="none", own="mean"),
+    "intercept": Option(
+        "the intercept", must.one_of("none", "mean") | must.NOTHING, default="none", null_for_own_data="mean"
+    ),
     "pilot": Option(
-        "the number of full rows that are seen first", must.one_of("auto") | must.whole(0) | must.NOTHING, 0, own="auto"
+        "the number of full rows that are seen first",
+        must.one_of("auto") | must.whole(0) | must.NOTHING,
+        0,
+        null_for_own_data="auto",
     ),
     "axis": Option(
         "the axis on which all learners end at the same point",
@@ -60,7 +65,9 @@ BACKEND: Options = {
     "batch_size": Option("the number of replicas advanced together", must.whole(1)),
 }
 
-_WIDEN = Option("the number of times that a grid may be widened", must.whole(0) | must.NOTHING, default=0, own=3)
+_WIDEN = Option(
+    "the number of times that a grid may be widened", must.whole(0) | must.NOTHING, default=0, null_for_own_data=3
+)
 
 TUNINGS = ("cv", "theory", "fixed", "honest")
 RADIUS = "B"
