@@ -163,7 +163,7 @@ class Option:
         Another key of the section, and the value of it with which this option exists.
     inert : bool
         Whether it changes no result, such as the folder of the data.
-    own : Any
+    null_for_own_data : Any
         What null means for a regressor of the user's own data; elsewhere null means the default. None of an option for
         which null has no meaning.
     tried : tuple or None
@@ -175,7 +175,7 @@ class Option:
     default: Any = REQUIRED
     only: tuple[str, str] | None = None
     inert: bool = False
-    own: Any = None
+    null_for_own_data: Any = None
     tried: tuple[Any, ...] | None = None
 
     @property
@@ -238,11 +238,16 @@ def checked(section: Any, options: Options, prefix: str) -> dict[str, Any]:
 
 
 def resolve_nulls(options: Options, section: Mapping[str, Any], own_data: bool) -> dict[str, Any]:
-    """Return a section in which the meaning of null replaces it: `Option.own` for own data, else the default."""
+    """Return a section in which the meaning of null replaces it: that for own data, or else the default."""
     nulls = {
-        name: option for name, option in options.items() if option.own is not None and section.get(name, 0) is None
+        name: option
+        for name, option in options.items()
+        if option.null_for_own_data is not None and section.get(name, 0) is None
     }
-    return {**section, **{name: option.own if own_data else option.default for name, option in nulls.items()}}
+    return {
+        **section,
+        **{name: option.null_for_own_data if own_data else option.default for name, option in nulls.items()},
+    }
 
 
 def identity_of(options: Options, section: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:

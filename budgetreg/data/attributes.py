@@ -36,7 +36,9 @@ Dropped = Sequence[tuple[int, str]]
 PILOT, REVEALED, RANGES = "pilot", "revealed", "ranges"
 _SCALES = ("max_abs", "none", PILOT, REVEALED, RANGES)
 SCALING: Options = {
-    "scale": Option("the scale of the attributes", one_of(*_SCALES) | NOTHING, default="max_abs", own=REVEALED),
+    "scale": Option(
+        "the scale of the attributes", one_of(*_SCALES) | NOTHING, default="max_abs", null_for_own_data=REVEALED
+    ),
     "ranges": Option("the list of ranges", NAME | NOTHING, default=None),
     "groups": Option("the list of groups", NAME | NOTHING, default=None),
 }

@@ -282,6 +282,7 @@ def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
     """Return a note on attributes that look like identifiers; none if there are none."""
     if not suspects:
         return ()
+
     names, numbers = [data.label(at) for at in suspects], positions(data.X.shape[1], data.dropped)
     words = [data.names[at] if data.names else str(numbers[at] + 1) for at in suspects]
     looks = "attribute {} looks like an identifier" if len(names) == 1 else "attributes {} look like identifiers"

@@ -172,7 +172,9 @@ class DatasetKind:
         return {
             "name": Option("the data set's name"),
             "kind": Option("the kind of data"),
-            "center": Option("the centring", one_of(*self.centers) | NOTHING, default="none", own="revealed"),
+            "center": Option(
+                "the centring", one_of(*self.centers) | NOTHING, default="none", null_for_own_data="revealed"
+            ),
             "split": Option("the split into training and test part", one_of(*self.splits, *[ALL] * self.tested)),
             "test_fraction": Option("the test part", FRACTION if self.tested else NOTHING),
             "costs": Option("the price list", NAME | NOTHING, default=None),

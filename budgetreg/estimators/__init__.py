@@ -18,9 +18,8 @@ True
 
 from typing import TYPE_CHECKING, Any
 
-from budgetreg.estimators.base import BudgetEstimator
-from budgetreg.estimators.kinds import BudgetRegressor, SubspaceEstimator
-from budgetreg.estimators.observed import ObservationError
+from budgetreg.estimators.base import BudgetEstimator, BudgetRegressor, SubspaceEstimator
+from budgetreg.estimators.containers import ObservationError
 from budgetreg.estimators.parameters import arguments, constructor, docstring, learner_of
 
 _NAMES = {

@@ -1,20 +1,26 @@
-"""The base class of the estimators, which check their input and learn as `budgetreg fit` does."""
+"""The base classes of the estimators, which check their input and learn as `budgetreg fit` does.
+
+`BudgetEstimator` fits, `ContinuedEstimator` goes on with further examples and stores only the attributes seen of
+earlier ones, `BudgetRegressor` predicts a target, and `SubspaceEstimator` projects examples onto a subspace.
+"""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state, column_or_1d
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from budgetreg.algorithms.conditional import conditional_means, conditional_variances
 from budgetreg.algorithms.learner import Learner, Missing
+from budgetreg.config.options import options_of
 from budgetreg.data.dataset import Sparse, Values, label, size_fault
 from budgetreg.errors import UserError
-from budgetreg.estimators.containers import checked, largest_of, plain, refuse_sizes
-from budgetreg.estimators.observed import Observe, Observed
+from budgetreg.estimators.containers import Observe, Observed, checked, largest_of, plain, refuse_sizes
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.notices import Notice
 from budgetreg.protocol.in_memory import Choices, Learned, learn_table
@@ -250,3 +256,235 @@ def _values(X: Any) -> np.ndarray | Values:
 def _plain(value: Any) -> Any:
     """Return a number of NumPy as Python's own."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The stored values of earlier examples.
+
+    Attributes
+    ----------
+    choices : Choices
+        What the parameters said.
+    shape : tuple of int
+        Number of examples n, and of attributes d.
+    y : ndarray of float, shape (n,), or None
+        Targets; None for subspaces.
+    cells : ndarray of int, shape (m,)
+        What was seen, as ``example * d + attribute``, ascending.
+    values : ndarray of float, shape (m,)
+        The values of these cells.
+    """
+
+    choices: Choices
+    shape: tuple[int, int]
+    y: np.ndarray | None
+    cells: np.ndarray
+    values: np.ndarray
+
+
+def _continues(estimator: "ContinuedEstimator") -> bool:
+    """Whether the learner, with its options, can go on with more examples; cross-validation needs all at once.
+
+    Raises
+    ------
+    ValueError
+        If it could with other parameters.
+    """
+    given, learner = estimator.get_params(deep=False), estimator._learner
+    options = {name: given[name] for name in options_of(type(learner)) if name in given}
+    if estimator.tuned or not replace(learner, **options).continues:
+        return False
+    if "pilot" in given and not isinstance(given["pilot"], int | np.integer):
+        raise ValueError(
+            f"{type(estimator).__name__}: the pilot is a share of all examples; give a number of rows, such as pilot=0 "
+            "with scale='none'"
+        )
+    estimator._refuse_unpaid()
+    return True
+
+
+class ContinuedEstimator(BudgetEstimator):
+    """Base class of estimators that can go on with more examples, if their learner can."""
+
+    _seen: Seen | None = None
+
+    def _adopt(self, learned: Learned) -> None:
+        """Become what was learned, and forget the examples that were learned from before."""
+        super()._adopt(learned)
+        self._seen = None
+
+    @available_if(_continues)
+    def partial_fit(self, X: Any, y: Any = None) -> "ContinuedEstimator":
+        """Learn from more examples, as if all that were given so far had come at once, in their order.
+
+        Of each example the attributes that are seen are stored, and no others. Each call learns from all examples
+        again: it reads earlier ones from what is stored, which is charged once. `fit` takes examples in a random
+        order, and ends earlier if there is a pilot; apart from that the numbers are the same. It forgets the examples
+        of earlier calls, and does not keep its own.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Complete rows. `pilot` full rows, the first ones of the first call, are paid for in addition.
+        y : array-like of shape (n,)
+            Targets. Learners of subspaces ignore them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data cannot be used, or parameters have changed since the first call. What was
+            learned before stays as it was.
+        """
+        seen = self._seen
+        X = checked(self, X, reset=seen is None, ensure_min_features=2 if seen is None else 1)
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        target = None
+        if self._learner.predicts:
+            target = self._targets(y)
+            check_consistent_length(X, target)
+        d = X.shape[1]
+        choices = self._continuing_choices()
+        if seen is not None and d != seen.shape[1]:
+            raise ValueError(f"{type(self).__name__}.partial_fit: X has {d} attributes, not {seen.shape[1]} as before")
+        if seen is None:
+            seen = Seen(choices, (0, d), None if target is None else target[:0], np.empty(0, np.intp), np.empty(0))
+        n = seen.shape[0]
+
+        def observe(example: int, attributes: np.ndarray) -> np.ndarray:
+            if example < n:  # a learner declares that it cannot happen
+                raise LookupError(f"attribute {attributes[0]} of it was not seen by an earlier call")
+            return np.asarray(X[example - n, attributes])
+
+        values = np.full((n + len(X), d), np.nan)
+        values.flat[seen.cells] = seen.values
+        if target is not None and seen.y is not None:
+            target = np.concatenate([seen.y, target])
+        names = tuple(map(str, getattr(self, "feature_names_in_", ())))
+        observed = Observed(observe, values)
+        self._adopt(self._learned(choices, observed, target, names, ordered=True))
+        cells = np.flatnonzero(~np.isnan(values))
+        self._seen = Seen(choices, observed.shape, target, cells, values.take(cells))
+        return self
+
+    def _continuing_choices(self) -> Choices:
+        """Return what the parameters say, with the seed of the first call."""
+        choices = self._choices(on_demand=True)
+        if self._seen is None:
+            return choices
+        before = self._seen.choices
+        choices = replace(choices, seed=before.seed)
+        if choices != before:
+            new, old = (vars(each) | vars(each)["options"] | (each.constants or {}) for each in (choices, before))
+            changed = {name for name in {*new, *old} - {"options", "constants"} if new.get(name) != old.get(name)}
+            raise ValueError(
+                f"{type(self).__name__}.partial_fit: other than at first: {', '.join(sorted(changed))}; begin with a "
+                "new estimator"
+            )
+        return choices
+
+
+class BudgetRegressor(RegressorMixin, ContinuedEstimator):
+    """Base class of the estimators that predict a target."""
+
+    attributes: ClassVar[Mapping[str, str]] = {
+        "coef_ : ndarray of shape (d,)": "The regressor.",
+        "intercept_ : float": "The prediction where all attributes are 0.",
+        "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
+        "n_features_in_ : int": "Number of attributes d.",
+        "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
+    }
+
+    def _keep(self, learned: Learned) -> None:
+        model = learned.model
+        self.coef_ = model["w"]
+        self.intercept_ = float(model["b"] - model["w"] @ model["c"])
+        self._b, self._c = float(model["b"]), model["c"]
+        self.mean_: Any = None
+        self.covariance_: Any = None
+        self.noise_variance_: Any = None
+        if learned.moments is not None:
+            mean, covariance = learned.moments
+            contrast = np.append(-self.coef_, 1.0)
+            self.mean_, self.covariance_ = mean[:-1], covariance[:-1, :-1]
+            self.noise_variance_ = max(0.0, float(contrast @ covariance @ contrast))
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return predictions; missing values are replaced by their expectations given the rest of the row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            NaN marks a missing value. Only learners that model the attributes accept it.
+        return_std : bool
+            Whether to return standard deviations, too; for learners that model the attributes.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,)
+        deviations : ndarray of shape (n,)
+            If asked for.
+        """
+        check_is_fitted(self)
+        mean, covariance = self.mean_, self.covariance_
+        modelled = mean is not None and covariance is not None
+        X = checked(self, X, reset=False, ensure_all_finite="allow-nan" if modelled else True)
+        if return_std and not modelled:
+            raise ValueError(
+                f"{type(self).__name__} does not model the attributes: use AEML or AEMR for standard deviations"
+            )
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        whole = conditional_means(mean, covariance, X) if np.isnan(X).any() else X
+        # Column by column, as `budgetreg predict` reads them: the bits are the same.
+        predictions = self._b + (np.asfortranarray(whole) - self._c) @ self.coef_
+        if not return_std:
+            return np.asarray(predictions)
+        return predictions, np.sqrt(conditional_variances(covariance, self.coef_, X) + self.noise_variance_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of the predictions, the share of the targets' variance that they explain."""
+        return float(super().score(X, self._targets(y), sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Describe what can be expected: little, with few attributes or untuned constants."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self.k is not None or bool(self._learner.tuned)
+        return tags
+
+
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ContinuedEstimator):
+    """Base class of the estimators that project examples onto a subspace."""
+
+    attributes: ClassVar[Mapping[str, str]] = {
+        "components_ : ndarray of shape (n_components, d)": "Orthonormal rows, for ``(x - mean_) * scale_``.",
+        "mean_, scale_ : ndarray of shape (d,)": "An attribute x is used as ``(x - mean_) * scale_``.",
+        "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
+        "n_features_in_ : int": "Number of attributes d.",
+        "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
+    }
+
+    def _keep(self, learned: Learned) -> None:
+        model = learned.model
+        self.components_ = np.ascontiguousarray(model["V"].T)
+        self.mean_, self.scale_ = model["c"], model["scale"]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the coordinates (n, n_components) of complete examples in the subspace."""
+        check_is_fitted(self)
+        X = checked(self, X, reset=False)
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        return np.asarray(((X - self.mean_) * self.scale_) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return the examples (n, d) that coordinates (n, n_components) describe."""
+        check_is_fitted(self)
+        X = check_array(plain(X, "X"), dtype=np.float64)
+        return np.asarray((X @ self.components_) / self.scale_ + self.mean_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from budgetreg.algorithms.registry import read, section
 from budgetreg.config import catalogue
@@ -124,7 +124,7 @@ def learn_table(
         learned.append(outcome.last)
         return [outcome.report()]
 
-    with threadpool_limits(1):  # as in a run: more threads change last bits, and wait for busy processors
+    with _threads().limit(limits=1):  # as in a run: more threads change last bits, and wait for busy processors
         (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
     without = learned[-1].left_out
     left_out = () if without is None else tuple(np.flatnonzero(without).tolist())
@@ -133,11 +133,11 @@ def learn_table(
 
 def _configuration(choices: Choices, d: int) -> Config:
     """Return the configuration of ``budgetreg fit`` for a table of d attributes in memory."""
-    learner = section(choices.algo)
+    learner = _file("algo", choices.algo)
     known, k, options, pilot = read(learner), choices.k, dict(choices.options), choices.pilot
     if k is None:
-        k, undrawn = d, dict(known.options_without_draws) if known else {}
-        options, pilot = undrawn | options, 0 if undrawn and pilot is None else pilot
+        k, undrawn = d, known.options_without_draws if known else {}
+        options, pilot = {**undrawn, **options}, 0 if undrawn and pilot is None else pilot
     tuning = _file("tuning", "cv" if choices.constants is None else "fixed")
     given = {"path": f"{NAME}.csv", "missing": "unavailable", "split": ALL, "center": choices.center}
     return assembled(
@@ -164,8 +164,16 @@ def _configuration(choices: Choices, d: int) -> Config:
 
 @cache
 def _file(group: str, option: str) -> Mapping[str, Any]:
-    """Return what a configuration file sets."""
-    return catalogue.content(group, option)
+    """Return what a configuration file sets; do not change it."""
+    return section(option) if group == "algo" else catalogue.content(group, option)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """Return what limits threads; to find the libraries takes as long as a small fit."""
+    import scipy.linalg  # noqa: F401 - so that its library is among them
+
+    return ThreadpoolController()
 
 
 def _dataset(X: np.ndarray | Values, y: np.ndarray | None, scale: str, names: Sequence[str]) -> Dataset:

@@ -490,7 +490,7 @@ class GradientLearner(GuidedLearner):
         "the source of the attributes' second moments",
         one_of("given", "pilot") | NOTHING,
         default="given",
-        own="pilot",
+        null_for_own_data="pilot",
         tried=(),
     )
     control_variate: str = option("the control variate", one_of("none", "mean", "label"), default="none")
