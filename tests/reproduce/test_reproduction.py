@@ -221,7 +221,8 @@ def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(
     assert {row["repetition"] for row in rows(folder / "curves.csv")} == {"0", "1"}
     assert {row["verdict"] for row in rows(folder / "claims.csv")} == {"undecided"}
     assert "2 repetitions (of 5 asked for)" in (folder / "curves.txt").read_text()
-    assert stated == [("", "quick look: 2 of 5 repetitions")]  # what five repetitions show, two may not
+    # Both figures say so: what five repetitions show, two may not.
+    assert stated == [("", "quick look: 2 of 5 repetitions")] * 2
     assert not Path("results").exists()
 
 
