@@ -10,6 +10,8 @@ from budgetreg.errors import DataError
 from budgetreg.study.joint import JointModel
 from budgetreg.study.next_cells import next_cells
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 D = 5
 NOISE = 0.5
 

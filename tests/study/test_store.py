@@ -22,6 +22,8 @@ from budgetreg.study.error import ErrorEstimate, Interval
 from budgetreg.study.estimates import Estimates
 from budgetreg.study.store import StudyFile
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 NAMES = [f"p{number}" for number in range(12)]
 SQLITE_LOG = b"\2\2"
 USED: list[bytes] = []
