@@ -298,6 +298,7 @@ def test_draw_probabilities_get_a_third_of_the_sweeps_on_large_tables(size, kept
     assert done == [60 + kept, 60 + for_draws]  # the first 60 are not averaged
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_outputs_are_of_accurate_moments(monkeypatch):
     """Plans at a checkpoint use the moments of its output, and the others get less accurate ones."""
     purposes = []
@@ -312,6 +313,7 @@ def test_outputs_are_of_accurate_moments(monkeypatch):
     assert purposes == [False, True, True, False, True, False]  # after 4, 8, 16, 20, 32 and 40 examples
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_units_rescale_the_regressor():
     """Bitwise, for powers of 2."""
     X, y = line(60, 5)
@@ -321,6 +323,7 @@ def test_units_rescale_the_regressor():
     np.testing.assert_array_equal(a, b / 2)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
@@ -374,6 +377,7 @@ def numbers(outputs, f=0):
     return [part.tobytes() for part in parts]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", slow_but(("aefa",), LEARNERS))
 def test_streams_do_not_depend_on_other_streams(name):
     """Over several blocks, one of them with full rows, and several plans."""
@@ -392,6 +396,7 @@ def test_streams_do_not_depend_on_other_streams(name):
         assert alone == numbers(turned, 1 - f)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", LEARNERS)
 def test_unseen_values_change_nothing(name, monkeypatch):
     kind, options = LEARNERS[name]

@@ -117,6 +117,7 @@ def test_intercepts_and_centring_absorb_shifts():
     assert aemr(X, y, orders, 3)[1] is None
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_uninformative_examples_give_zero():
     X, y = line(60, 5)
     for none, target, centred in (
@@ -209,6 +210,7 @@ def numbers(outputs, f=0):
     return [part.tobytes() for part in parts]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
 def test_streams_do_not_depend_on_other_streams(name):
     """Over several blocks, one of them with full rows, and several plans."""
@@ -226,6 +228,7 @@ def test_streams_do_not_depend_on_other_streams(name):
         assert alone == numbers(turned, 1 - f)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
 def test_unseen_values_change_nothing(name, monkeypatch):
     (X, y), taken, take = line(290, 7), [], AttributeDraws.take
