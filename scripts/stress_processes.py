@@ -146,7 +146,7 @@ class _Silent(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _peer(kind: str, rng: np.random.Generator) -> Iterator[int]:
+def peer(kind: str, rng: np.random.Generator) -> Iterator[int]:
     """Listen on a port that is no scheduler's, and yield it."""
     if kind == "http":
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Silent) as server:
@@ -193,7 +193,7 @@ def _elsewhere(result: TrialResult, folder: Path, rng: np.random.Generator) -> N
     variables = dict(_ANSWER)
     if scheme == "tls" and rng.random() < 0.5:
         variables["DASK_DISTRIBUTED__COMM__TLS__CA_FILE"] = "nothing.pem"
-    with _peer(kind, rng) as port:
+    with peer(kind, rng) as port:
         address = f"{scheme}://127.0.0.1:{port}"
         process = started([*_DASK_RUN.split(), "backend=dask", f"backend.address={address}"], folder, variables)
         answer = ended(process, _LOST)
@@ -350,10 +350,10 @@ class Faulty(extend.Learner):
             yield checkpoint, np.ones((accessor.n_streams, accessor.d, accessor.n_settings))
         reach("fit")
 """
-_HOW = ("SystemExit", "KeyboardInterrupt", "MemoryError", "Unspeakable", "Odd", "ValueError", "recursion")
+HOW = ("SystemExit", "KeyboardInterrupt", "MemoryError", "Unspeakable", "Odd", "ValueError", "recursion")
 
 
-def _install_faulty(root: Path) -> None:
+def install_faulty(root: Path) -> None:
     """Write a package with a learner that raises ``HOW`` at ``WHEN``, after N times, for FAULTY=WHEN,HOW,N."""
     files = {
         "faulty/__init__.py": "",
@@ -399,9 +399,9 @@ def _drawing(result: TrialResult, folder: Path, rng: np.random.Generator) -> Non
 def _package(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
     """Run a faulty learner of another package: one line each names it; without faults the run must end as usual."""
     trial = result.trial
-    _install_faulty(folder)
+    install_faulty(folder)
     when = str(rng.choice(["import", "constructor", "fit"], p=[0.2, 0.2, 0.6]))
-    how, jobs = _HOW[trial.turn(len(_SURROUNDINGS)) % len(_HOW)], int(rng.integers(1, 3))
+    how, jobs = HOW[trial.turn(len(_SURROUNDINGS)) % len(HOW)], int(rng.integers(1, 3))
     faulty = f"{when},{how},{rng.integers(3) if when == 'fit' else 0}"
     words = [*trial.options["line"].split(), f"n_jobs={jobs}"]
     process = started(words, folder, {"FAULTY": faulty})
@@ -446,7 +446,7 @@ _SURROUNDINGS: Mapping[str, tuple[str, Try]] = {  # by name what is run, and how
 
 
 def _prepared_environments(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    return {case: _finished(line, place, _install_faulty) for case, (line, _) in islice(_SURROUNDINGS.items(), count)}
+    return {case: _finished(line, place, install_faulty) for case, (line, _) in islice(_SURROUNDINGS.items(), count)}
 
 
 KINDS = {

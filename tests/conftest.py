@@ -56,3 +56,13 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.sketches import sketch  # here, as matplotlib is slow to load
 
     sketch(monkeypatch)
+
+
+@pytest.fixture
+def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the chains of AEML and AEMR in this process be short: for tests of what is done with a model."""
+    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._BURN_IN", 5)
+    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._MIN_KEPT", 5)
+    monkeypatch.setattr("budgetreg.algorithms.factors.posterior.MOST_KEPT", 5)
+    monkeypatch.setattr("budgetreg.algorithms.aemr.target_regression._ROUNDS", 2)
+    monkeypatch.setattr("budgetreg.algorithms.aemr.target_regression._COMPLETE_ROUNDS", 2)

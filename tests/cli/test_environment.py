@@ -19,7 +19,7 @@ from budgetreg.runs.workers import interrupts_told_apart
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from stress_environment import HOW, install_faulty  # noqa: E402
+from stress_processes import HOW, install_faulty  # noqa: E402
 
 TINY = ("k=4", "repetitions=2", "checkpoints=1", "tuning=fixed", "tuning.B=2", "out=out")
 

@@ -11,6 +11,8 @@ import pytest
 import budgetreg
 from budgetreg.cli.app import main
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 ROWS = [f"p{at},{at % 7}.0,{at},,{at * 7 % 13}" for at in range(12)]
 THEIRS = b"theirs\n"
 WRITES = {

@@ -12,6 +12,8 @@ import budgetreg
 from budgetreg.cli.app import main
 from budgetreg.cli.study_parts import STUDY
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 TABLE = "patient,ward,age,ecg,outcome\np1,A,31,,1.5\np2,B,44,2.5,\np3,A,50,,3\n"
 PRICES = "attribute,cost,group\nage,0,\necg,10,\niron,20,blood\nzinc,,blood\n"
 CREATE = "study create trial.db table=patients.csv target=outcome id=patient costs=prices.csv unit=EUR drop=[ward]"

@@ -117,6 +117,7 @@ def test_intercepts_and_centring_absorb_shifts():
     assert aemr(X, y, orders, 3)[1] is None
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_uninformative_examples_give_zero():
     X, y = line(60, 5)
     for none, target, centred in (
@@ -181,3 +182,48 @@ def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
         return aemr(X, y, orders, 4, partner="auto", pilot=pilot, centred=True, intercept=True, n_factors=20)
 
     assert table_error(table, m, N, fitted) <= 1.2
+
+
+OPTIONS = {
+    "alone": {"intercept": True, "centred": True},
+    "with the factor model": {"partner": "auto", "n_factors": 3, "intercept": True, "centred": True},
+}
+
+
+def numbers(outputs, f=0):
+    """Return the outputs of one stream as bytes."""
+    parts = [part[f] for output in outputs.values() for part in (output[:2] if isinstance(output, tuple) else [output])]
+    return [part.tobytes() for part in parts]
+
+
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
+def test_streams_do_not_depend_on_other_streams(name):
+    """Over several blocks, one of them with full rows, and several plans."""
+    X, y = line(290, 7)
+    orders = shuffled(2, 290)
+
+    def some(streams):
+        examples, pilot = orders[streams, 10:], orders[streams, :10]
+        return fitted(X, y, examples, 3, [280], pilot, seeds=streams, **OPTIONS[name])[0]
+
+    together, turned = some([0, 1]), some([1, 0])
+    for f in range(2):
+        alone = numbers(some([f]))
+        assert alone == numbers(together, f)
+        assert alone == numbers(turned, 1 - f)
+
+
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("name", slow_but(("alone",), OPTIONS))
+def test_unseen_values_change_nothing(name, monkeypatch):
+    (X, y), taken, take = line(290, 7), [], AttributeDraws.take
+    monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
+    orders = shuffled(1, 280)
+    outputs, _ = fitted(X, y, orders, 3, [20, 280], **OPTIONS[name])
+    poisoned = np.full(X.shape, np.nan)
+    cells = orders[0][:, None], np.concatenate(taken)
+    poisoned[cells] = X[cells]
+    assert np.isnan(poisoned).mean() > 0.5
+    again, _ = fitted(poisoned, y, orders, 3, [20, 280], **OPTIONS[name])
+    assert numbers(again) == numbers(outputs)

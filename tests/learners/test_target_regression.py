@@ -21,6 +21,7 @@ from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 from budgetreg.tasks import WithIntercept
 from tests.learners.problems import line, revealed
+from tests.tiers import slow_but
 
 # Regression given the covariance of the attributes
 
@@ -332,6 +333,7 @@ def moments(standardised: StandardisedEntries) -> Moments:
     return Moments(first, second)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(("centred", "intercept"), [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize("k", [3, 4, 5])
 def test_the_average_equals_a_listing(k: int, centred: bool, intercept: bool) -> None:
@@ -423,7 +425,7 @@ def test_streams_without_anything_to_regress_keep_their_moments(intercept: bool)
         np.testing.assert_array_equal(factors, inflation)
 
 
-@pytest.mark.parametrize("rows", [60, 200])
+@pytest.mark.parametrize("rows", slow_but((60,), [60, 200]))
 def test_complete_rows_with_little_noise_give_the_error_of_least_squares(rows: int) -> None:
     """The factor model alone shrinks the regressor, and errs several times as much."""
     rng, d = np.random.default_rng(12), 15

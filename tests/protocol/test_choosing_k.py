@@ -38,6 +38,7 @@ def choices(table: Path, out: str, **more: Any) -> dict[str, Any]:
     return {**common, "algo.n_factors": 2, "out": str(table.parent / out), **more}
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_all_of_the_total_is_spent_and_no_more(table: Path) -> None:
     results = run(choices(table, "out", total=100, checkpoints=[0.3, 1.0], pilot=2))
     assert results.curves["attributes"].tolist() == [30, 100]
@@ -48,6 +49,7 @@ def test_all_of_the_total_is_spent_and_no_more(table: Path) -> None:
     assert 2 <= bill["attributes_mean"] <= bill["attributes_max"] <= 5
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_money_pays_for_groups_once_and_is_never_passed(table: Path) -> None:
     more = {"dataset.costs": str(table.parent / "prices.csv"), "dataset.missing": "unavailable", "total": 100}
     frame = pd.read_csv(table)

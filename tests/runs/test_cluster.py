@@ -31,7 +31,7 @@ from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import stress_cluster
+import stress_processes
 
 __all__ = ["reference"]  # a fixture
 
@@ -263,7 +263,7 @@ def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path
 def test_an_address_of_something_else_is_one_line(tmp_path, peer, reason):
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
-        stress_cluster.peer(peer, np.random.default_rng(0)) as port,
+        stress_processes.peer(peer, np.random.default_rng(0)) as port,
         pytest.raises(ClusterLost, match=rf"^no dask scheduler answers at tcp://127\.0\.0\.1:{port}: {reason}"),
     ):
         toy_run(there(SimpleNamespace(address=f"tcp://127.0.0.1:{port}"), tmp_path))

@@ -20,6 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import budgetreg
 from budgetreg.errors import ConfigError, DataError
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 COSTS = {"age": 0.0, "ecg": 10.0, "iron": 20.5, "zinc": 20.5}
 HEADS = {"age": "age", "ecg": "ecg", "iron": "iron", "zinc": "iron"}
 Cell = tuple[str, str]

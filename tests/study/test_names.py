@@ -10,6 +10,8 @@ import pytest
 import budgetreg
 from budgetreg.errors import ConfigError, DataError, UserError
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 WORDS = ("Na", "NA", "None", "null", "nan", "N/A", "<NA>", "#N/A")
 
 

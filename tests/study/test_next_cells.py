@@ -10,6 +10,8 @@ from budgetreg.errors import DataError
 from budgetreg.study.model import JointModel
 from budgetreg.study.orders import next_cells
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 D = 5
 NOISE = 0.5
 

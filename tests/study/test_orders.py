@@ -7,6 +7,8 @@ from budgetreg.data.dataset import Groups
 from budgetreg.study.model import JointModel
 from budgetreg.study.orders import Recommendation, recommend
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 
 def model(d: int, correlation: float = 0.0, noise: float = 0.02, spread: float = 1e3) -> JointModel:
     """Attributes of very different units, each of which counts as much for the target as any other."""

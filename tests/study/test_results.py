@@ -10,6 +10,8 @@ import pytest
 import budgetreg
 from budgetreg.errors import ConfigError, DataError
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 COSTS = {"age": 0.5, "ecg": 10, "iron": 20, "zinc": 20}
 GROUPS = {"iron": "blood", "zinc": "blood"}
 

@@ -22,6 +22,8 @@ from budgetreg.study.error import ErrorEstimate, Interval
 from budgetreg.study.file import StudyFile
 from budgetreg.study.forecast import Estimates
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 NAMES = [f"p{number}" for number in range(12)]
 SQLITE_LOG = b"\2\2"
 USED: list[bytes] = []

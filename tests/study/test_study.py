@@ -14,6 +14,8 @@ import pytest
 import budgetreg
 from budgetreg.errors import ConfigError, DataError, UserError
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 COSTS = {"age": 0, "ecg": 10, "iron": 20, "zinc": 20}
 GROUPS = {"iron": "blood", "zinc": "blood"}
 NAN = float("nan")
