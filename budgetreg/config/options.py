@@ -284,8 +284,10 @@ TOP: Options = {
     "tuning": Option("the tuning"),
     "backend": Option("the backend", inert=True),
     "k": Option("the attribute budget", whole(1) | one_of(AUTO)),
-    "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", own="mean"),
-    "pilot": Option("the number of full rows that are seen first", one_of("auto") | whole(0) | NOTHING, 0, own="auto"),
+    "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", null_for_own_data="mean"),
+    "pilot": Option(
+        "the number of full rows that are seen first", one_of("auto") | whole(0) | NOTHING, 0, null_for_own_data="auto"
+    ),
     "axis": Option(
         "the axis on which all learners end at the same point",
         one_of("attributes", "examples", "paid"),
@@ -321,7 +323,7 @@ BACKEND: Options = {
     "batch_size": Option("the number of replicas advanced together", whole(1)),
 }
 
-_WIDEN = Option("the number of times that a grid may be widened", whole(0) | NOTHING, default=0, own=3)
+_WIDEN = Option("the number of times that a grid may be widened", whole(0) | NOTHING, default=0, null_for_own_data=3)
 
 TUNINGS = ("cv", "theory", "fixed", "paid")
 FORMER = {"honest": "paid"}

@@ -287,7 +287,6 @@ def test_draw_probabilities_get_a_third_of_the_sweeps_on_large_tables(size, kept
     assert done == [60 + kept, 60 + for_draws]  # the first 60 are not averaged
 
 
-@pytest.mark.usefixtures("short_chains")
 def test_outputs_are_of_accurate_moments(monkeypatch):
     """Plans at a checkpoint use the moments of its output, and the others get less accurate ones."""
     purposes = []
@@ -302,7 +301,6 @@ def test_outputs_are_of_accurate_moments(monkeypatch):
     assert purposes == [False, True, True, False, True, False]  # after 4, 8, 16, 20, 32 and 40 examples
 
 
-@pytest.mark.usefixtures("short_chains")
 def test_units_rescale_the_regressor():
     """Bitwise, for powers of 2."""
     X, y = line(60, 5)
@@ -312,7 +310,6 @@ def test_units_rescale_the_regressor():
     np.testing.assert_array_equal(a, b / 2)
 
 
-@pytest.mark.usefixtures("short_chains")
 def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
@@ -349,56 +346,6 @@ def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
         return aeml(X, y, orders, 4, pilot=pilot, centred=True, intercept=True, n_factors=20)
 
     assert table_error(table, m, N, fitted) <= 1.2
-
-
-# Independence of streams
-
-
-LEARNERS = {
-    "aeml": (FactorRegression, {"n_factors": 3, "intercept": True, "centred": True}),
-    "aefa": (FactorAnalysis, {**AEFA, "n_components": 2}),
-}
-
-
-def numbers(outputs, f=0):
-    """Return the outputs of one stream as bytes."""
-    parts = [part[f] for output in outputs.values() for part in (output[:2] if isinstance(output, tuple) else [output])]
-    return [part.tobytes() for part in parts]
-
-
-@pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("name", slow_but(("aefa",), LEARNERS))
-def test_streams_do_not_depend_on_other_streams(name):
-    """Over several blocks, one of them with full rows, and several plans."""
-    kind, options = LEARNERS[name]
-    X, y = line(290, 7)
-    orders = shuffled(2, 290)
-
-    def some(streams):
-        examples, pilot = orders[streams, 10:], orders[streams, :10] if name == "aeml" else None
-        return fitted(kind, X, y, examples, 3, [280], pilot, seeds=streams, **options)[0]
-
-    together, turned = some([0, 1]), some([1, 0])
-    for f in range(2):
-        alone = numbers(some([f]))
-        assert alone == numbers(together, f)
-        assert alone == numbers(turned, 1 - f)
-
-
-@pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("name", LEARNERS)
-def test_unseen_values_change_nothing(name, monkeypatch):
-    kind, options = LEARNERS[name]
-    (X, y), taken, take = line(290, 7), [], AttributeDraws.take
-    monkeypatch.setattr(AttributeDraws, "take", lambda self, examples: taken.append(take(self, examples)) or taken[-1])
-    orders = shuffled(1, 280)
-    outputs, _ = fitted(kind, X, y, orders, 3, [20, 280], **options)
-    poisoned = np.full(X.shape, np.nan)
-    cells = orders[0][:, None], np.concatenate(taken)
-    poisoned[cells] = X[cells]
-    assert np.isnan(poisoned).mean() > 0.5
-    again, _ = fitted(kind, poisoned, y, orders, 3, [20, 280], **options)
-    assert numbers(again) == numbers(outputs)
 
 
 @pytest.mark.slow
