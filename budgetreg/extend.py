@@ -45,9 +45,9 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import DatasetKind, Distribution, ExampleSource
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table, sums
+from budgetreg.metering.table import Outputs, Table, WithIntercept, sums
 from budgetreg.streams import BLOCK, blocks, generator, subset, uniform
-from budgetreg.tasks import Outputs, Regression, SubspaceLearning, WithIntercept
+from budgetreg.tasks import Regression, SubspaceLearning
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import BallOracle, CheckError, LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.testing.enumeration import (

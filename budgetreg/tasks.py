@@ -14,10 +14,9 @@ Gonen, Rosenbaum, Eldar and Shalev-Shwartz (2016), "Subspace learning with parti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,23 +28,6 @@ Columns = Mapping[str, float | None]
 
 Model = Mapping[str, np.ndarray]
 """The arrays of a learned model, which the task names, in units of the columns as they are stored."""
-
-
-class WithIntercept(NamedTuple):
-    """Regressors of a learner that centres what it sees itself: ``f(x) = intercept + <w, x>``."""
-
-    regressors: np.ndarray
-    """Shape (F, d, G)."""
-    intercept: np.ndarray
-    """Shape (F, G), in units of the target."""
-    moments: Callable[[int], JointMoments] | None = None
-    """Returns what the learner knows of the attributes and the target of a stream; None if it models none."""
-    left_out: np.ndarray | None = None
-    """The attributes, bool of shape (F, d), whose scale the values seen do not show; None if there are none."""
-
-
-Outputs = np.ndarray | WithIntercept
-"""What a learner returns: regressors (F, d, G), or subspaces (F, G, d, n) as orthonormal columns."""
 
 
 @dataclass(frozen=True)

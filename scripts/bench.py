@@ -67,13 +67,13 @@ from budgetreg.figures.canvas import End, grid, label_ends, own_settings, set_ti
 from budgetreg.figures.looks import Style  # noqa: E402
 from budgetreg.files import write_atomically  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
-from budgetreg.metering.table import Table  # noqa: E402
+from budgetreg.metering.table import Outputs, Table  # noqa: E402
 from budgetreg.protocol.plan import Plan  # noqa: E402
 from budgetreg.protocol.repetitions import run_repetitions  # noqa: E402
 from budgetreg.revealed.designs import fixed_size, working_probabilities  # noqa: E402
 from budgetreg.runs.runner import Repetitions, execute  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
-from budgetreg.tasks import Outputs, mean_loss  # noqa: E402
+from budgetreg.tasks import mean_loss  # noqa: E402
 
 RESULTS = TOP / "results" / "bench"
 Row = dict[str, Any]

@@ -44,7 +44,9 @@ class Package:
     name : str
         Its name inside budgetreg.
     layer : int
-        Number of its layer, counted from the top; packages of one layer must not import each other.
+        Number of its layer, counted from the top.
+    mutual : bool
+        Whether packages of its layer may import each other.
     modules : int
         Number of its modules without ``__init__``; 0 for a single module.
     lines : tuple of str
@@ -53,8 +55,13 @@ class Package:
 
     name: str
     layer: int
+    mutual: bool
     modules: int
     lines: tuple[str, ...]
+
+    def may_import(self, other: "Package") -> bool:
+        """Whether the contract allows it to import another package."""
+        return self.layer < other.layer or (self.layer == other.layer and self.mutual and self != other)
 
     @property
     def height(self) -> int:
@@ -67,7 +74,7 @@ def packages() -> list[Package]:
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
     (layers,) = (contract["layers"] for contract in tools["importlinter"]["contracts"] if contract["id"] == "layers")
     return [
-        _package(path, number)
+        _package(path, number, ":" in layer)
         for number, layer in enumerate(layers)
         for name in re.findall(r"\w+", layer)
         for path in (ROOT / PACKAGE / name, ROOT / PACKAGE / f"{name}.py")
@@ -75,12 +82,12 @@ def packages() -> list[Package]:
     ]
 
 
-def _package(path: Path, layer: int) -> Package:
+def _package(path: Path, layer: int, mutual: bool) -> Package:
     source = path / "__init__.py" if path.is_dir() else path
     docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
     sentence = re.split(r"(?<=\.)\s", docstring.split("\n\n")[0], maxsplit=1)[0].replace("`", "")
     modules = sum(module.name != "__init__.py" for module in path.rglob("*.py"))
-    return Package(path.stem, layer, modules, tuple(textwrap.wrap(sentence, LETTERS)))
+    return Package(path.stem, layer, mutual, modules, tuple(textwrap.wrap(sentence, LETTERS)))
 
 
 def imports() -> set[tuple[str, str]]:
@@ -133,7 +140,7 @@ def draw(rows: Sequence[Package], pairs: set[tuple[str, str]]) -> str:
             _mark(
                 x + CELL / 2,
                 y + importer.height / 2,
-                importer.layer < imported.layer,
+                importer.may_import(imported),
                 f"{importer.name} imports {imported.name}",
             )
             for importer, y in zip(rows, tops, strict=True)
@@ -179,7 +186,7 @@ def _box(package: Package, y: int) -> Iterator[str]:
 
 
 def _cell(importer: Package, imported: Package, x: int, y: int) -> str:
-    fill = SELF if importer == imported else OPEN if importer.layer < imported.layer else CLOSED
+    fill = SELF if importer == imported else OPEN if importer.may_import(imported) else CLOSED
     return f'<rect x="{x}" y="{y}" width="{CELL}" height="{importer.height}" fill="{fill}"/>'
 
 

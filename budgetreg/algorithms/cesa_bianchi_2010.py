@@ -500,7 +500,7 @@ class Baseline(Learner):
         A pair is charged 2 attributes, also if they are equal. The setting is ``B``, the largest 1-norm. Where
         attributes are scaled, it is that for attributes in units of the standard deviations of what was seen.
         """
-        from budgetreg.tasks import WithIntercept
+        from budgetreg.metering.table import WithIntercept
 
         solve = {"program": minimisers, "correlation": correlation}[self.update]
         centred = given.centred or given.intercept

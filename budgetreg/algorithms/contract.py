@@ -10,8 +10,7 @@ import numpy as np
 
 from budgetreg.errors import ContractError, DataError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Origin
-from budgetreg.tasks import Outputs, WithIntercept
+from budgetreg.metering.table import Origin, Outputs, WithIntercept
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.learner import Fit, Learner, Rngs, SideInformation

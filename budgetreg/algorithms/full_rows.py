@@ -45,10 +45,11 @@ from budgetreg.algorithms.learner import (
 )
 from budgetreg.algorithms.vectors import Averager, inner_products
 from budgetreg.config.options import one_of, option
+from budgetreg.metering.table import WithIntercept
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.tasks import Outputs
+    from budgetreg.metering.table import Outputs
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,6 @@ class OfflineLearner(Learner):
         is ``B``, and nothing is drawn. Where attributes are scaled, the ball is that of regressors of attributes in
         units of their standard deviations in the examples up to the checkpoint.
         """
-        from budgetreg.tasks import WithIntercept  # here, as an algorithm alone needs no judge
-
         solve = {"ridge": solve_ridge, "lasso": solve_lasso}[self.update]
         streams = [LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
         start = 0

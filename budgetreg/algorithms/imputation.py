@@ -34,15 +34,15 @@ from budgetreg.algorithms.learner import (
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
+from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
 from budgetreg.revealed.columns import Rescaled
 from budgetreg.streams import blocks, generator
-from budgetreg.tasks import WithIntercept
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
+    from budgetreg.metering.table import Outputs
     from budgetreg.revealed.collection import Entries
-    from budgetreg.tasks import Outputs
 
 _WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
 

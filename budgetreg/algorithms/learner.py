@@ -19,8 +19,9 @@ from budgetreg.errors import ConfigError
 
 if TYPE_CHECKING:  # what learners are given and return is known here by name alone
     from budgetreg.metering.accessor import Accessor
+    from budgetreg.metering.table import Outputs
     from budgetreg.revealed.purchases import Purse
-    from budgetreg.tasks import Outputs, SubspaceLearning, Task
+    from budgetreg.tasks import SubspaceLearning, Task
 
 
 class BudgetSplit(NamedTuple):

@@ -143,6 +143,23 @@ class JointMoments(NamedTuple):
     """Shape (d + 1, d + 1)."""
 
 
+class WithIntercept(NamedTuple):
+    """Regressors of a learner that centres what it sees itself: ``f(x) = intercept + <w, x>``."""
+
+    regressors: np.ndarray
+    """Shape (F, d, G)."""
+    intercept: np.ndarray
+    """Shape (F, G), in units of the target."""
+    moments: Callable[[int], JointMoments] | None = None
+    """Returns what the learner knows of the attributes and the target of a stream; None if it models none."""
+    left_out: np.ndarray | None = None
+    """The attributes, bool of shape (F, d), whose scale the values seen do not show; None if there are none."""
+
+
+Outputs = np.ndarray | WithIntercept
+"""What a learner returns: regressors (F, d, G), or subspaces (F, G, d, n) as orthonormal columns."""
+
+
 class Origin(NamedTuple):
     """The origin of a stream's regressors at a checkpoint: ``f(x) = intercept + <w, x - shift>``."""
 

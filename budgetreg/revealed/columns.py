@@ -18,9 +18,8 @@ from functools import partial
 
 import numpy as np
 
-from budgetreg.metering.table import JointMoments, sums
+from budgetreg.metering.table import JointMoments, Outputs, WithIntercept, sums
 from budgetreg.revealed.collection import Block
-from budgetreg.tasks import Outputs, WithIntercept
 
 _LEAST_SCALED = 3
 """Values of an attribute up to which the mean square of a new one, in units of their deviation, is infinite."""

@@ -9,12 +9,11 @@ from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.distributions import PowerLaw
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.columns import Rescaled, equal_values, variance
 from budgetreg.revealed.designs import fixed_size
 from budgetreg.streams import BLOCK
-from budgetreg.tasks import WithIntercept
 from tests.learners.problems import line, shuffled
 from tests.tiers import slow_but
 

@@ -18,8 +18,7 @@ from budgetreg.cli.app import main
 from budgetreg.config import catalogue, extensions
 from budgetreg.errors import ContractError, UserError
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
-from budgetreg.tasks import WithIntercept
+from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.testing import checks
 from budgetreg.testing.enumeration import GradientOracle
 

@@ -11,10 +11,9 @@ from budgetreg.algorithms.factors import posterior as chains
 from budgetreg.algorithms.factors.posterior import ArrangedValues, Posterior, draw_factors, posterior_moments
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
+from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, Entries
 from budgetreg.revealed.columns import StandardisedEntries
-from budgetreg.tasks import WithIntercept
 from budgetreg.testing import checks
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
 

@@ -12,8 +12,7 @@ from budgetreg.algorithms.imputation import RidgeRows, folds
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.cli.app import main
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
-from budgetreg.tasks import WithIntercept
+from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.testing import checks
 from budgetreg.testing.checks import Recorder
 from tests.tiers import slow_but

@@ -21,8 +21,7 @@ from budgetreg.algorithms.aemr.moments import (
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
-from budgetreg.tasks import WithIntercept
+from budgetreg.metering.table import Table, WithIntercept
 from tests.learners.problems import errors, handfuls, line, revealed, shuffled, table_error, table_handfuls
 from tests.tiers import slow_but
 

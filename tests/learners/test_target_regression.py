@@ -17,9 +17,9 @@ from budgetreg.algorithms.aemr.target_regression import (
     averaged,
 )
 from budgetreg.estimators import ESTIMATORS
+from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.columns import Moments, StandardisedEntries
-from budgetreg.tasks import WithIntercept
 from tests.learners.problems import line, revealed
 from tests.tiers import slow_but
 

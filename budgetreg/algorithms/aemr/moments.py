@@ -20,9 +20,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import dawsn
 
+from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.collection import Block, labelled, rows_by_column
 from budgetreg.revealed.columns import Rescaled, equal_values, variance
-from budgetreg.tasks import WithIntercept
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logsumexp
 
+from budgetreg.metering.table import Outputs, WithIntercept
 from budgetreg.revealed.columns import Moments, StandardisedEntries
-from budgetreg.tasks import Outputs, WithIntercept
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
 """Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
