@@ -35,6 +35,7 @@ COVERED = (
 """Learners whose class, update and draws are those of quick ones, in another combination; or their minimiser is."""
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", quick_but((*LONG, *COVERED), catalogue.options("algo")))
 def test_every_learner_passes_its_checks(name):
     """The options are those of its file; `budgetreg check` changes them one by one, too."""

@@ -255,6 +255,7 @@ def sparse(subject: Subject) -> Masked:
     return masked(subject, random_mask, together)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(
     ("check", "name"),
     quick_but(
@@ -266,11 +267,13 @@ def test_stored_numbers_of_missing_values_change_nothing(name, check):
     check(sparse(examined(name)))
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", quick_but(SAMPLED, CENTRED))
 def test_shifts_change_only_the_intercept(name):
     checks.origin(sparse(examined(name)))
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", quick_but(SAMPLED, ABLE))
 def test_masks_of_ones_change_nothing(name):
     """Shares of 1 divide nothing."""
@@ -286,6 +289,7 @@ def test_masks_of_ones_change_nothing(name):
     assert (runs[0][1].bill.total == runs[1][1].bill.total).all()
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("name", quick_but(SAMPLED, able(predicts=True)))
 def test_missing_values_are_free(name):
     """If the data point has no available value, draws for the inner product are free, too."""

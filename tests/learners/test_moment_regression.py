@@ -136,6 +136,7 @@ def test_draws_prefer_variable_and_relevant_attributes():
     assert often[1] > 1.2 * often[0] > 1.5 * often[2:].max()
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.slow
 def test_draws_with_the_factor_estimate_equal_aeml():
     X, y = line(300, 7)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,13 @@ SLOW = [
 ]
 
 
-@pytest.mark.parametrize("kind", COLUMNS)
-@pytest.mark.parametrize("made", [*QUICK, *(pytest.param(made, marks=pytest.mark.slow) for made in SLOW)])
+@pytest.mark.parametrize(
+    ("made", "kind"),
+    [
+        *product(QUICK, COLUMNS),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in product(SLOW, ("rounding", "tiny and lognormal"))),
+    ],
+)
 def test_no_error_is_above_that_without_the_columns(made, kind):
     X, y = table(COLUMNS[kind])
     with pytest.warns(Notice, match="some attributes are left out.*number 7, number 8"):

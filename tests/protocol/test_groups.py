@@ -52,6 +52,7 @@ def computed(table: Path, **more: Any) -> Path:
 REGRESSORS = [name for name in members(lambda learner: learner.draws_groups and learner.predicts) if "cv" not in name]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(
     "algo", quick_but(("aeml", "aemr", "lasso", "online_lasso"), [*REGRESSORS, "aefa", "aefa_streaming"])
 )

@@ -88,6 +88,7 @@ def test_errors_of_regressors():
 SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7,60,150]", "tuning.at=each"]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(
     "learner",
     [

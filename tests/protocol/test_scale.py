@@ -51,6 +51,7 @@ def errors(*keys, repetitions=2):
     return np.array([[point["test_relative"] for point in result["curve"]] for result in results])
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("pilot", ["auto", "0"])
 @pytest.mark.parametrize("algo", quick_but(("aemr", "aeml", "naive"), STORING))
 def test_the_unit_of_a_column_changes_no_prediction(file, algo, pilot):
