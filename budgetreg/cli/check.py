@@ -11,8 +11,7 @@ from rich.table import Column, Table
 from budgetreg.cli.common import console
 from budgetreg.config import catalogue
 from budgetreg.errors import ConfigError, nearest
-from budgetreg.figures.tables import table
-from budgetreg.notices import AsIs, in_one_line
+from budgetreg.notices import AsIs, in_one_line, table
 from budgetreg.testing.checks import CheckResult, examined, run_checks
 
 _MARKS = {True: "✓", False: "✗", None: "–"}

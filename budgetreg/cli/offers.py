@@ -29,7 +29,7 @@ def main(arguments: Namespace) -> int:
         If there is no such section.
     """
     from budgetreg.cli.common import console  # here, as shell completion does not need it
-    from budgetreg.figures.tables import table
+    from budgetreg.notices import table
 
     section = arguments.section
     if section is not None and section not in SECTIONS:

@@ -6,7 +6,7 @@ import numpy as np
 from rich.table import Table
 
 from budgetreg.algorithms.learner import Observation
-from budgetreg.figures.tables import right, table
+from budgetreg.notices import right, table
 from budgetreg.protocol.plan import Plan
 
 

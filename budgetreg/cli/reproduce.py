@@ -9,9 +9,8 @@ from rich.table import Table
 from budgetreg.cli.arguments import REPRODUCE_KEYS, harmless
 from budgetreg.cli.common import console, refuse_root
 from budgetreg.errors import UserError
-from budgetreg.figures.tables import table
 from budgetreg.files import at_home
-from budgetreg.notices import in_one_line, say
+from budgetreg.notices import in_one_line, say, table
 from budgetreg.reproduce import recipes
 from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
 from budgetreg.reproduce.reproduction import ClaimRow, reproduce, reproduce_quickly

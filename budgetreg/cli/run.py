@@ -44,7 +44,7 @@ _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellEnd:
     """How one configuration ended.
 
     Attributes
@@ -75,7 +75,7 @@ class Cell:
 
 
 _Act = Callable[[Plan], dict[str, Any]]
-"""Executes or prints a plan, and returns attributes of its `Cell`."""
+"""Executes or prints a plan, and returns attributes of its `CellEnd`."""
 
 
 def main(options: Namespace) -> int:
@@ -100,10 +100,10 @@ def main(options: Namespace) -> int:
     options.words = [_expanded(word) for word in typed(options.words)]
     cache.remove_abandoned()
     remove_abandoned()
-    cells: dict[int, Cell] = {}
+    cells: dict[int, CellEnd] = {}
     act = _print_plan if options.dry_run else _execute
 
-    def task(cfg: DictConfig) -> Cell:
+    def task(cfg: DictConfig) -> CellEnd:
         cell = _cell(cfg, act)
         cells[cell.number] = cell  # of this process: they are known even if the sweep is interrupted
         return cell
@@ -167,7 +167,7 @@ def read_words(
     return texts, choices
 
 
-def _by_hydra(options: Namespace, task: application.Task) -> list[Cell]:
+def _by_hydra(options: Namespace, task: application.Task) -> list[CellEnd]:
     """Have Hydra call the task for each configuration, or print what was asked for instead."""
     check_words(options.words)
     words = _whatever_is_swept(options.words)
@@ -191,7 +191,7 @@ def _by_hydra(options: Namespace, task: application.Task) -> list[Cell]:
         raise as_config_error(error, options.words) from error
 
 
-def _sweep(words: list[str], task: application.Task) -> list[Cell]:
+def _sweep(words: list[str], task: application.Task) -> list[CellEnd]:
     """Run the cells of a sweep, with a folder for what Hydra, its launchers and joblib write."""
     if any("hydra/launcher" in word for word in words):
         watched_by_launched()
@@ -229,7 +229,7 @@ def _whatever_is_swept(words: list[str]) -> list[str]:
     ]
 
 
-def _cell(cfg: DictConfig, act: _Act) -> Cell:
+def _cell(cfg: DictConfig, act: _Act) -> CellEnd:
     """Execute or print the plan of one configuration. Hydra calls it, perhaps in another process."""
     in_worker = multiprocessing.parent_process() is not None  # of a launcher
     with ExitStack() as stack:  # in the command itself, the streams are patient already and messages are said once
@@ -242,7 +242,7 @@ def _cell(cfg: DictConfig, act: _Act) -> Cell:
         return cell
 
 
-def _ended(cfg: DictConfig, act: _Act) -> Cell:
+def _ended(cfg: DictConfig, act: _Act) -> CellEnd:
     """Execute or print the plan of one configuration, and return how it ended."""
     hydra = HydraConfig.get()
     swept = hydra.mode == RunMode.MULTIRUN
@@ -265,13 +265,13 @@ def _ended(cfg: DictConfig, act: _Act) -> Cell:
                 config = replace(config, out=str(Path(config.out, overrides.replace("/", "_"))))
             config = replace(config, out=str(config.folder()))
             if swept and left_out(choice, OmegaConf.to_container(cfg.omit)):
-                return Cell(number, left_out=True)
-            return Cell(number, **act(make_plan(config)))
+                return CellEnd(number, left_out=True)
+            return CellEnd(number, **act(make_plan(config)))
     except (UserError, ContractError) as error:
         where = f" (in the cell {overrides})" if swept else ""
-        return Cell(number, error.exit_code, f"budgetreg: {' '.join(str(error).split())}{where}")
+        return CellEnd(number, error.exit_code, f"budgetreg: {' '.join(str(error).split())}{where}")
     except Exception:
-        return Cell(number, 1, traceback.format_exc())
+        return CellEnd(number, 1, traceback.format_exc())
 
 
 def _without_effect(config: Config) -> set[str]:
@@ -304,7 +304,7 @@ def _print_plan(plan: Plan) -> dict[str, Any]:
     return {}
 
 
-def _report(cells_by_number: dict[int, Cell]) -> int:
+def _report(cells_by_number: dict[int, CellEnd]) -> int:
     """Print the messages of the cells and how to merge the curves of a sweep; return the highest exit code."""
     cells = [cell for _, cell in sorted(cells_by_number.items())]
     notes = [note for cell in cells for note in cell.notes]

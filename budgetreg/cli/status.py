@@ -8,8 +8,8 @@ from rich.table import Column
 
 from budgetreg.cli.common import console
 from budgetreg.errors import DataError
-from budgetreg.figures.tables import right, table
 from budgetreg.files import Damaged, files_below
+from budgetreg.notices import right, table
 from budgetreg.runs.journal import RunStatus, read_status
 from budgetreg.runs.manifest import read_merged_manifest, run_manifest
 

@@ -8,9 +8,8 @@ from math import isfinite
 from budgetreg.cli.arguments import VERIFY_KEYS, harmless
 from budgetreg.cli.common import console
 from budgetreg.errors import DataError, UserError
-from budgetreg.figures.tables import right, table
 from budgetreg.files import files_below
-from budgetreg.notices import say, say_on_terminal
+from budgetreg.notices import right, say, say_on_terminal, table
 from budgetreg.reproduce.verification import CellVerdict, verify_folder
 from budgetreg.runs.manifest import RecordedCell
 from budgetreg.runs.verification import Comparison, Sample

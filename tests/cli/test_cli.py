@@ -573,7 +573,7 @@ def test_plot_prints_the_files_that_it_wrote(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(curves, "read_series", list)
-    monkeypatch.setattr(curves, "plot_series", lambda folders, out, name: [out / folder.name for folder in folders])
+    monkeypatch.setattr(curves, "plot_figure", lambda folders, out, name: [out / folder.name for folder in folders])
     monkeypatch.setattr(curves, "comparison_table", lambda folders: "which is best")
     answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")
     assert budgetreg(capsys, "plot runs/a runs/b --out figures") == answer
