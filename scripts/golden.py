@@ -56,7 +56,7 @@ _MARK = "BUDGETREG_GOLDEN"  # in the environment of a process that has the kerne
 _LENGTH = 64  # characters of the temporary folder, as the width of printed tables depends on it
 _NOT_HASHED = ("cache", "tmp")
 _VARYING = re.compile(
-    rb'("seconds": (?=\d)|"(?:sha256|runs\.csv|commit|dirty|python|numpy|scipy|scikit-learn|hydra|budgetreg|platform'
+    rb'("seconds": (?=\d)|"(?:made_from|sha256|runs\.csv|commit|dirty|python|numpy|scipy|scikit-learn|hydra|budgetreg|platform'
     rb'|blas)": )("[^"]*"|[\w.+-]+)'
 )
 """Entries of manifests and journals that depend on versions or on the clock."""
@@ -205,7 +205,8 @@ def main() -> int:
     if _MARK not in os.environ:  # libraries choose their kernels when they are loaded
         kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-        variables = {**kept, **KERNELS, "PATH": path, "LANG": "C.UTF-8", _MARK: "1"}
+        # Reports print the commit, which is unknown without a repository.
+        variables = {**kept, **KERNELS, "PATH": path, "LANG": "C.UTF-8", "GIT_DIR": os.devnull, _MARK: "1"}
         os.execve(sys.executable, [sys.executable, *sys.argv], variables)
     todo = scenarios(arguments.show or arguments.only)
     prefix = "golden".ljust(_LENGTH - len(tempfile.gettempdir()) - 9, "-")
