@@ -56,8 +56,8 @@ _MARK = "BUDGETREG_GOLDEN"  # in the environment of a process that has the kerne
 _LENGTH = 64  # characters of the temporary folder, as the width of printed tables depends on it
 _NOT_HASHED = ("cache", "tmp")
 _VARYING = re.compile(
-    rb'("seconds": (?=\d)|"(?:made_from|sha256|runs\.csv|commit|dirty|python|numpy|scipy|scikit-learn|hydra|budgetreg|platform'
-    rb'|blas)": )("[^"]*"|[\w.+-]+)'
+    rb'("seconds": (?=\d)|"(?:made_from|sha256|runs\.csv|commit|dirty|python|numpy|scipy|scikit-learn|hydra|budgetreg'
+    rb'|platform|blas)": )("[^"]*"|[\w.+-]+)'
 )
 """Entries of manifests and journals that depend on versions or on the clock."""
 
