@@ -1,5 +1,6 @@
 """The gate of `make golden`: a change of anything that commands print or write is reported."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -61,3 +62,11 @@ def test_commands_that_come_and_go_are_reported() -> None:
 )
 def test_only_what_differs_between_calls_is_left_out(name: str, text: bytes, steady: bytes) -> None:
     assert golden.steady(text, Path("/place/here"), name) == steady
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", ["random streams", "plans", "mistakes"])
+def test_commands_print_and_write_what_they_did(scenario: str) -> None:
+    words = [sys.executable, "scripts/golden.py", "--only", scenario, "-j", "1"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
