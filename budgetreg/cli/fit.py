@@ -10,7 +10,7 @@ import numpy as np
 
 from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.arguments import key_values, whole_number
-from budgetreg.cli.common import console, refuse_root, shown
+from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.plan_table import plan_table
 from budgetreg.cli.run import read_words
 from budgetreg.figures.captions import amount

@@ -6,6 +6,7 @@ which the command prints all messages at the end.
 
 import multiprocessing
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -23,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from budgetreg.algorithms.learner import IGNORABLE
 from budgetreg.algorithms.registry import GROUPS, expanded, parameters
-from budgetreg.cli.common import console, refuse_root, shown, with_home
+from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
 from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
@@ -31,7 +32,7 @@ from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data import cache
 from budgetreg.errors import ConfigError, ContractError, UserError
-from budgetreg.files import os_errors_explained
+from budgetreg.files import at_home, os_errors_explained
 from budgetreg.notices import held, plain_warnings, say
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
@@ -40,6 +41,8 @@ from budgetreg.runs.scratch import remove_abandoned, scratch_folder
 from budgetreg.runs.workers import deaths_explained, watched_by_launched
 
 _ADDED = "++"  # before an override that may add a key
+# Text in quotes, and what begins a path.
+_HOME = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=[=,])~[^/,]*(?=[/,]|$)")
 _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
 
 
@@ -120,9 +123,16 @@ def main(options: Namespace) -> int:
 
 
 def typed(words: Iterable[str]) -> list[str]:
-    """Return words with the home folder in place of ``~``, and with names and paths as they were typed."""
+    """Return words with the home folder in place of ``~``, and with names and paths as they were typed.
+
+    Shells expand ``~`` only at the beginning of a word, and Hydra's grammar forbids it outside quotes.
+    """
+
+    def with_home(part: re.Match[str]) -> str:
+        return str(at_home(part[0])) if part[0].startswith("~") else part[0]
+
     texts = names_and_paths()
-    return [as_typed(with_home(word), texts) for word in words]
+    return [as_typed(_HOME.sub(with_home, word), texts) for word in words]
 
 
 def read_words(

@@ -18,7 +18,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from submitit.core.utils import UncompletedJobError
 
 from budgetreg import __version__
-from budgetreg.cli import curves, status
+from budgetreg.cli import curves, upkeep
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
 from budgetreg.figures import tables
@@ -555,8 +555,8 @@ def test_status_has_a_row_per_run(
         unfinished = {number: "no" * (number < finished + failed) for number in range(finished, planned)}
         return RunStatus(folder, planned, unfinished, running, "aelr", "digits_3v5", k)
 
-    real_status = status.read_status
-    monkeypatch.setattr(status, "read_status", read_status)
+    real_status = upkeep.read_status
+    monkeypatch.setattr(upkeep, "read_status", read_status)
     (here / "runs" / "merged").mkdir()
     (here / "runs" / "merged" / "manifest.json").write_text('{"recipe": "paper/figure", "cells": []}')
     answer = budgetreg(capsys, "status runs")

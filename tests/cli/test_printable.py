@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetreg.cli.app import main
-from budgetreg.cli.common import console
+from budgetreg.cli.console import console
 from budgetreg.cli.streams import patient_streams
 from budgetreg.figures.tables import table
 from budgetreg.notices import in_one_line, printable

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from filelock import FileLock
 
-from budgetreg.cli import fetch
+from budgetreg.cli import offers
 from budgetreg.cli.app import main
 from budgetreg.data import cache, mnist
 from budgetreg.errors import DataError
@@ -103,7 +103,7 @@ def test_a_fetch_removes_the_folders_of_killed_fetches(tmp_path: Path, monkeypat
     monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(datasets=None))
     for exists in (True, False):
         with pytest.raises(DataError, match="download of MNIST failed"):
-            fetch.fetch("mnist", str(tmp_path))
+            offers.fetch("mnist", str(tmp_path))
         assert theirs.exists() == exists
         kill(process)
 
