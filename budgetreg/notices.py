@@ -1,4 +1,4 @@
-"""Notices to the user: one line each on stderr, because stdout is for results; and text that is safe on a terminal."""
+"""What commands print: notices, one line each on stderr because stdout is for results, plain tables, and safe text."""
 
 import sys
 import warnings
@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 TYPE_CHECKING = False  # not imported from `typing`, which is slow to load
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from typing import Any
+
+    from rich.table import Column, Table
 
 _said: set[str] | None = None
 _held: list[str] | None = None
@@ -133,3 +136,20 @@ def held() -> Iterator[list[str]]:
         yield _held
     finally:
         _held = outer
+
+
+def table(heads: "Iterable[str | Column]", rows: "Iterable[Sequence[object]]", **settings: "Any") -> "Table":
+    """Return a table of plain text with settings of rich's `Table`."""
+    from rich.table import Table  # here, as notices alone need none
+
+    filled = Table(*heads, box=None, pad_edge=False, title_justify="left", **settings)
+    for row in rows:
+        filled.add_row(*map(str, row))
+    return filled
+
+
+def right(*heads: str) -> "list[str | Column]":
+    """Return columns of numbers, which are aligned on the right."""
+    from rich.table import Column
+
+    return [Column(head, justify="right") for head in heads]

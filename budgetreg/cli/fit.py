@@ -11,12 +11,10 @@ import numpy as np
 from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.arguments import key_values, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
-from budgetreg.cli.plan_table import plan_table
-from budgetreg.cli.run import read_words
+from budgetreg.cli.run import plan_table, read_words
 from budgetreg.figures.captions import amount
-from budgetreg.figures.tables import right, table
 from budgetreg.files import at_home, write_atomically
-from budgetreg.notices import in_one_line, say
+from budgetreg.notices import in_one_line, right, say, table
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.models import predict
 from budgetreg.runs.repricing import read_reveals

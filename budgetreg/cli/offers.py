@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Column, Table
@@ -16,11 +16,12 @@ from budgetreg.cli.console import console
 from budgetreg.config import catalogue
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
-from budgetreg.figures.tables import table
 from budgetreg.files import replaceable
-from budgetreg.notices import AsIs, in_one_line
+from budgetreg.notices import AsIs, in_one_line, table
 from budgetreg.runs.scratch import remove_abandoned, scratch_folder
-from budgetreg.testing.checks import CheckResult, examined, run_checks
+
+if TYPE_CHECKING:
+    from budgetreg.testing.checks import CheckResult
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
 _ROOT_KEY = "dataset.root"
@@ -67,6 +68,8 @@ def check(arguments: Namespace) -> int:
     ConfigError
         If there is no such learner, or its file is no learner.
     """
+    from budgetreg.testing.checks import examined, run_checks  # here, as they are slow to load
+
     names = _learners(arguments.algo)
     results = {}
     file: Any = AsIs(sys.stderr)
@@ -78,7 +81,7 @@ def check(arguments: Namespace) -> int:
     return 1 if any(verdict.passed is False for verdicts in results.values() for verdict in verdicts) else 0
 
 
-def _check_table(results: Mapping[str, list[CheckResult]]) -> Table:
+def _check_table(results: Mapping[str, list["CheckResult"]]) -> Table:
     """Return a row for each learner; a cross means that the learner or a variant of it failed."""
     checks = list(dict.fromkeys(verdict.check for verdicts in results.values() for verdict in verdicts))
     rows = []
@@ -89,7 +92,7 @@ def _check_table(results: Mapping[str, list[CheckResult]]) -> Table:
     return table(["algo", *(Column(check, justify="center") for check in checks)], rows)
 
 
-def _reasons(results: Mapping[str, list[CheckResult]]) -> list[str]:
+def _reasons(results: Mapping[str, list["CheckResult"]]) -> list[str]:
     """Return why checks were skipped, each reason once, then what failed."""
     skipped: dict[tuple[str, str], list[str]] = {}
     failed = []

@@ -23,7 +23,7 @@ from budgetreg.errors import UserError
 from budgetreg.estimators.containers import Observe, Observed, checked, largest_of, plain, refuse_sizes
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.notices import Notice
-from budgetreg.protocol.in_memory import Choices, Learned, learn_table
+from budgetreg.protocol.in_memory import FitOptions, Learned, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 
 _OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k")
@@ -119,7 +119,7 @@ class BudgetEstimator(BaseEstimator):
 
     def _learned(
         self,
-        choices: Choices,
+        choices: FitOptions,
         values: np.ndarray | Values,
         target: np.ndarray | None,
         names: Sequence[str],
@@ -152,7 +152,7 @@ class BudgetEstimator(BaseEstimator):
         """Store what was learned."""
         raise NotImplementedError
 
-    def _choices(self, on_demand: bool) -> Choices:
+    def _choices(self, on_demand: bool) -> FitOptions:
         """Return what the parameters say, as values."""
         learner, given = self._learner, {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         if given["k"] is None and not sees_all(learner):
@@ -166,7 +166,7 @@ class BudgetEstimator(BaseEstimator):
         if on_demand:
             self._refuse_unpaid()
         state = given["random_state"]
-        choices = Choices(
+        choices = FitOptions(
             self.algo,
             given["k"],
             state if isinstance(state, int) else check_random_state(state).randint(_MOST_SEEDS),
@@ -264,7 +264,7 @@ class Seen:
 
     Attributes
     ----------
-    choices : Choices
+    choices : FitOptions
         What the parameters said.
     shape : tuple of int
         Number of examples n, and of attributes d.
@@ -276,7 +276,7 @@ class Seen:
         The values of these cells.
     """
 
-    choices: Choices
+    choices: FitOptions
     shape: tuple[int, int]
     y: np.ndarray | None
     cells: np.ndarray
@@ -371,7 +371,7 @@ class ContinuedEstimator(BudgetEstimator):
         self._seen = Seen(choices, observed.shape, target, cells, values.take(cells))
         return self
 
-    def _continuing_choices(self) -> Choices:
+    def _continuing_choices(self) -> FitOptions:
         """Return what the parameters say, with the seed of the first call."""
         choices = self._choices(on_demand=True)
         if self._seen is None:

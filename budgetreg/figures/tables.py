@@ -1,10 +1,9 @@
-"""Tables that commands print and reports show: plain ones, and those of runs, of savings and of studies."""
+"""Tables that commands print and reports show: those of runs, of savings and of studies."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import isnan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,25 +16,11 @@ from budgetreg.analysis.intervals import Estimate
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.captions import amount, charged_per_example, chosen_parameters, repetitions_of, with_interval
 from budgetreg.figures.specification import axes_of
-from budgetreg.notices import in_one_line, plural
+from budgetreg.notices import in_one_line, plural, right, table
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
 from budgetreg.runs.tables import AUC
 from budgetreg.study.forecast import Estimates
 from budgetreg.study.state import UNORDERED, State, StudyBill
-
-
-def table(heads: Iterable[str | Column], rows: Iterable[Sequence[object]], **settings: Any) -> Table:
-    """Return a table of plain text with settings of rich's `Table`."""
-    filled = Table(*heads, box=None, pad_edge=False, title_justify="left", **settings)
-    for row in rows:
-        filled.add_row(*map(str, row))
-    return filled
-
-
-def right(*heads: str) -> list[str | Column]:
-    """Return columns of numbers, which are aligned on the right."""
-    return [Column(head, justify="right") for head in heads]
-
 
 _MOST_ROWS = 20
 _ROUNDING = 1e-12

@@ -48,7 +48,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Choices:
+class FitOptions:
     """What a learner does with a table, as values; None has the meaning of null on the command line.
 
     Attributes
@@ -84,7 +84,7 @@ class Choices:
 
 
 def learn_table(
-    choices: Choices,
+    choices: FitOptions,
     X: np.ndarray | Values,
     y: np.ndarray | None,
     names: Sequence[str] = (),
@@ -94,7 +94,7 @@ def learn_table(
 
     Parameters
     ----------
-    choices : Choices
+    choices : FitOptions
     X : ndarray of float64, shape (n, d), or Values
         NaN marks a cell without a value; only arrays have such cells.
     y : ndarray of float64, shape (n,), or None
@@ -131,7 +131,7 @@ def learn_table(
     return Learned(result["model"], learned[-1].moments(), result["run"], left_out)
 
 
-def _configuration(choices: Choices, d: int) -> Config:
+def _configuration(choices: FitOptions, d: int) -> Config:
     """Return the configuration of ``budgetreg fit`` for a table of d attributes in memory."""
     learner = _file("algo", choices.algo)
     known, k, options, pilot = read(learner), choices.k, dict(choices.options), choices.pilot

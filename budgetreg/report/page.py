@@ -11,9 +11,8 @@ from typing import Any
 from rich.table import Column, Table
 
 from budgetreg.errors import DataError
-from budgetreg.figures.tables import table
 from budgetreg.files import content_of_regular, os_errors_explained
-from budgetreg.notices import in_one_line
+from budgetreg.notices import in_one_line, table
 
 GENERATOR = '<meta name="generator" content="budgetreg '
 """How a page of ours can be recognised: the version follows."""

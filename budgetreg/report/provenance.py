@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from budgetreg.config.nested import common, deciding_options, flatten, option_text, show
 from budgetreg.figures.captions import amount
-from budgetreg.figures.tables import right
+from budgetreg.notices import right
 from budgetreg.report.page import PagePart, PageTable, listing
 from budgetreg.runs.manifest import RecordedCell
 from budgetreg.runs.series import Payments, Series, series_paid

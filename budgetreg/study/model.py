@@ -10,7 +10,7 @@ from budgetreg.algorithms.conditional import Conditional, conditional, condition
 from budgetreg.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.notices import Notice
 from budgetreg.protocol.calibration import calibrated
-from budgetreg.protocol.in_memory import Choices, learn_table
+from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 from budgetreg.runs.models import model_npz
 from budgetreg.study.state import State
@@ -152,7 +152,7 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "ae
         If the values cannot be computed with.
     """
     X, y = np.asarray(values, dtype=np.float64), np.asarray(targets, dtype=np.float64)
-    learned = learn_table(Choices(algo, seed=int(seed), options=options), X, y)
+    learned = learn_table(FitOptions(algo, seed=int(seed), options=options), X, y)
     if learned.moments is None:
         raise ConfigError(f"algo={algo}: does not model the attributes; use aemr or aeml")
     w, c = learned.model["w"], learned.model["c"]

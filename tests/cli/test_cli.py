@@ -18,7 +18,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from submitit.core.utils import UncompletedJobError
 
 from budgetreg import __version__
-from budgetreg.cli import curves, upkeep
+from budgetreg.cli import curves, status
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.errors import DataError
 from budgetreg.figures import tables
@@ -555,8 +555,8 @@ def test_status_has_a_row_per_run(
         unfinished = {number: "no" * (number < finished + failed) for number in range(finished, planned)}
         return RunStatus(folder, planned, unfinished, running, "aelr", "digits_3v5", k)
 
-    real_status = upkeep.read_status
-    monkeypatch.setattr(upkeep, "read_status", read_status)
+    real_status = status.read_status
+    monkeypatch.setattr(status, "read_status", read_status)
     (here / "runs" / "merged").mkdir()
     (here / "runs" / "merged" / "manifest.json").write_text('{"recipe": "paper/figure", "cells": []}')
     answer = budgetreg(capsys, "status runs")
@@ -573,7 +573,7 @@ def test_plot_prints_the_files_that_it_wrote(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(curves, "read_series", list)
-    monkeypatch.setattr(curves, "plot_series", lambda folders, out, name: [out / folder.name for folder in folders])
+    monkeypatch.setattr(curves, "plot_figure", lambda folders, out, name: [out / folder.name for folder in folders])
     monkeypatch.setattr(curves, "comparison_table", lambda folders: "which is best")
     answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")
     assert budgetreg(capsys, "plot runs/a runs/b --out figures") == answer

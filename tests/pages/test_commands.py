@@ -76,9 +76,9 @@ def planned(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def without_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what commands without ``--dry-run`` compute or fetch."""
-    monkeypatch.setattr("budgetreg.cli.upkeep.reproduce", lambda *_: [])
-    monkeypatch.setattr("budgetreg.cli.upkeep.reproduce_quickly", lambda *_: [])
-    monkeypatch.setattr("budgetreg.cli.offers.run_checks", lambda _: [])
+    monkeypatch.setattr("budgetreg.cli.reproduce.reproduce", lambda *_: [])
+    monkeypatch.setattr("budgetreg.cli.reproduce.reproduce_quickly", lambda *_: [])
+    monkeypatch.setattr("budgetreg.testing.checks.run_checks", lambda _: [])
     monkeypatch.setattr("budgetreg.cli.offers.fetch", lambda *_: "")
 
 

@@ -8,7 +8,7 @@ import pytest
 from budgetreg import api
 from budgetreg.errors import ConfigError
 from budgetreg.estimators import AEMR
-from budgetreg.protocol.in_memory import Choices, learn_table
+from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.runs.models import read_models
 from budgetreg.study.model import JointModel, learn
 
@@ -94,7 +94,7 @@ def test_nothing_is_known_at_first(targets: list[float]) -> None:
 
 
 def test_unknown_targets_are_not_in_the_mean() -> None:
-    choices = Choices("aemr", options={"partner": "none"})
+    choices = FitOptions("aemr", options={"partner": "none"})
     learned = learn_table(choices, np.full((5, 3), np.nan), np.array([1.0, 2.0, 3.0, np.nan, np.nan]))
     assert learned.model["b"] == 2
 
@@ -137,7 +137,7 @@ def test_it_is_what_the_estimator_learns() -> None:
 def test_everything_needs_the_budget_of_everything() -> None:
     _, Z, y = factor_table(12, 3, 1.0)
     with pytest.raises(ConfigError, match=r"algo\.draws=everything: needs k=3, all attributes, not k=2"):
-        learn_table(Choices("aemr", k=2, options={"draws": "everything"}, pilot=0), Z, y)
+        learn_table(FitOptions("aemr", k=2, options={"draws": "everything"}, pilot=0), Z, y)
 
 
 def test_covariances_with_the_target_take_the_regressor_for_right_if_examples_are_complete_alone() -> None:
