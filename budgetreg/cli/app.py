@@ -8,15 +8,14 @@ from importlib import import_module
 from types import TracebackType
 
 from budgetreg import __version__
-from budgetreg.cli.streams import lost, patient_streams
-from budgetreg.notices import each_once, plain_warnings, printable
+from budgetreg.notices import each_once, lost, patient_streams, plain_warnings, printable
 
 COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
     "advise": ("advise", "main", "find the learner and the k with the least error for a total of attributes (total=T)"),
     "fit": ("fit", "fit", "learn one model from all rows within the budget, and show what was paid"),
     "reproduce": (
-        "upkeep",
+        "reproduce",
         "reproduce_recipes",
         "reproduce the figures of the papers and judge their claims, or resume it",
     ),

@@ -27,7 +27,6 @@ from rich.table import Table
 from budgetreg.algorithms.learner import IGNORABLE, Observation
 from budgetreg.algorithms.registry import GROUPS, expanded, parameters
 from budgetreg.cli.console import console, refuse_root, shown
-from budgetreg.cli.streams import lost, patient_streams
 from budgetreg.config import application, catalogue
 from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
 from budgetreg.config.extensions import blamed
@@ -35,7 +34,7 @@ from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data import cache
 from budgetreg.errors import ConfigError, ContractError, UserError
 from budgetreg.files import at_home, os_errors_explained
-from budgetreg.notices import held, plain_warnings, right, say, table
+from budgetreg.notices import held, lost, patient_streams, plain_warnings, right, say, table
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.runner import Choices, remarks
