@@ -14,11 +14,7 @@ COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
     "advise": ("advise", "main", "find the learner and the k with the least error for a total of attributes (total=T)"),
     "fit": ("fit", "fit", "learn one model from all rows within the budget, and show what was paid"),
-    "reproduce": (
-        "reproduce",
-        "reproduce_recipes",
-        "reproduce the figures of the papers and judge their claims, or resume it",
-    ),
+    "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
     "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
     "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
     "report": ("curves", "report", "write one HTML page about runs, an advice, a study or reproduced figures"),

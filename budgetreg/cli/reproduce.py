@@ -22,7 +22,7 @@ from budgetreg.runs.verification import Sample
 _QUICK = Path("runs", "quick")
 
 
-def reproduce_recipes(arguments: Namespace) -> int:
+def main(arguments: Namespace) -> int:
     """Reproduce some recipes, or all.
 
     Parameters
