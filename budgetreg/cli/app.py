@@ -88,7 +88,7 @@ def _answer(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"budgetreg {__version__}")
         return 0
-    from budgetreg.config.extensions import blamed  # here, as it costs --help some milliseconds
+    from budgetreg.config.catalogue import blamed  # here, as it costs --help some milliseconds
     from budgetreg.errors import ContractError, DataError, UserError
     from budgetreg.runs.workers import interrupts_told_apart
 

@@ -562,9 +562,9 @@ def _overrides(argv: list[str], before: list[str], current: str) -> int:
     os.environ["COMP_LINE"] = " ".join(["budgetreg", *kept, current])
     # An unfinished word may be no valid override: then nothing is offered and no error is shown.
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
-        from budgetreg.config import application  # here, as Hydra is slow to load
+        from budgetreg.config import composition  # here, as Hydra is slow to load
 
-        application.complete(argv)
+        composition.complete(argv)
     if current.startswith("algo="):
         from budgetreg.algorithms.registry import GROUPS  # here, as numpy is slow to load
 

@@ -27,9 +27,9 @@ from rich.table import Table
 from budgetreg.algorithms.learner import IGNORABLE, Observation
 from budgetreg.algorithms.registry import GROUPS, expanded, parameters
 from budgetreg.cli.console import console, refuse_root, shown
-from budgetreg.config import application, catalogue
+from budgetreg.config import catalogue, composition
+from budgetreg.config.catalogue import blamed
 from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
-from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data import cache
 from budgetreg.errors import ConfigError, ContractError, UserError
@@ -178,20 +178,20 @@ def read_words(
     return texts, choices
 
 
-def _by_hydra(options: Namespace, task: application.Task) -> list[CellEnd]:
+def _by_hydra(options: Namespace, task: composition.Task) -> list[CellEnd]:
     """Have Hydra call the task for each configuration, or print what was asked for instead."""
     check_words(options.words)
     words = _whatever_is_swept(options.words)
     try:
         with deaths_explained():
             if options.shell_completion:
-                application.complete(options.words)
+                composition.complete(options.words)
             elif options.cfg:
-                application.show(words)
-            elif options.multirun or application.asks_for_sweep(words):
+                composition.show(words)
+            elif options.multirun or composition.asks_for_sweep(words):
                 return _sweep(words, task)
             else:
-                return [application.run_one(words, task)]
+                return [composition.run_one(words, task)]
             return []
     except UserError:
         raise
@@ -202,7 +202,7 @@ def _by_hydra(options: Namespace, task: application.Task) -> list[CellEnd]:
         raise as_config_error(error, options.words) from error
 
 
-def _sweep(words: list[str], task: application.Task) -> list[CellEnd]:
+def _sweep(words: list[str], task: composition.Task) -> list[CellEnd]:
     """Run the cells of a sweep, with a folder for what Hydra, its launchers and joblib write."""
     if any("hydra/launcher" in word for word in words):
         watched_by_launched()
@@ -213,7 +213,7 @@ def _sweep(words: list[str], task: application.Task) -> list[CellEnd]:
             # If a launcher is killed, joblib may leave a folder, which the next run removes from there.
             os.environ[_MEMORY] = str(scratch)
             stack.callback(os.environ.pop, _MEMORY, None)
-        return list(application.run_sweep(words, task, scratch))
+        return list(composition.run_sweep(words, task, scratch))
 
 
 def _expanded(word: str) -> str:

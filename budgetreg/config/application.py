@@ -63,7 +63,7 @@ def run_sweep(words: Sequence[str], task: Task, folder: Path) -> Iterator[Any]:
     """
     with composing() as loader:
         config, context = _loaded(loader, [f"hydra.sweep.dir={for_hydra(str(folder))}", *words], RunMode.MULTIRUN)
-        loader.load_sweep_config = _composed_once(loader.load_sweep_config)  # type: ignore[method-assign]
+        loader.load_sweep_config = _each_cell_once(loader.load_sweep_config)  # type: ignore[method-assign]
         plugins = Plugins.instance()
         sweeper = plugins.instantiate_sweeper(config=config, hydra_context=context, task_function=task)
         batches: Any = sweeper.sweep(arguments=list(config.hydra.overrides.task))
@@ -76,7 +76,7 @@ def _loaded(loader: ConfigLoader, words: Sequence[str], mode: RunMode) -> tuple[
     return config, HydraContext(loader, callbacks=cast(Any, Callback()))  # callbacks that do nothing
 
 
-def _composed_once(compose: Callable[..., DictConfig]) -> Callable[..., DictConfig]:
+def _each_cell_once(compose: Callable[..., DictConfig]) -> Callable[..., DictConfig]:
     """Return a function that composes each cell of a sweep once: Hydra does it to validate it, and again to run it."""
     validated: dict[tuple[str, ...], DictConfig] = {}
 

@@ -27,7 +27,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from budgetreg.config import catalogue, extensions
+from budgetreg.config import catalogue
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import FORMER, Option
 from budgetreg.errors import ConfigError, nearest
@@ -48,7 +48,7 @@ class ExtensionSearchPath(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Append their folders."""
-        for folder in extensions.conf_dirs():
+        for folder in catalogue.added_conf_dirs():
             search_path.append("budgetreg-extension", str(folder))
 
 

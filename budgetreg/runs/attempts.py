@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from budgetreg.config.extensions import blamed
+from budgetreg.config.catalogue import blamed
 from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import FAILED, FINISHED, Entry
