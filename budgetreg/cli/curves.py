@@ -14,9 +14,9 @@ from budgetreg.figures.specification import Drawing
 from budgetreg.figures.tables import SAVED, comparison_table, savings_table
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line
-from budgetreg.runs.repricing import repriced, table_of
+from budgetreg.runs.repricing import repriced
 from budgetreg.runs.series import read_series
-from budgetreg.runs.tables import refuse_other
+from budgetreg.runs.tables import as_csv, refuse_other
 
 _REPRICED = "repriced"
 
@@ -63,7 +63,12 @@ def reprice(arguments: Namespace) -> int:
     costs = at_home(keys["costs"])
     series = repriced(folders, costs, keys.get("unit"))
     out = _target(arguments.out, folders)
-    table, content = out / f"{_REPRICED}.csv", table_of(series)
+    rows = [
+        {"label": curve.label, **{str(column): value for column, value in point.items()}}
+        for curve in series
+        for point in curve.points.to_dict("records")
+    ]
+    table, content = out / f"{_REPRICED}.csv", as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows)
     refuse_other(table, content, [costs])
     written = plot_figure(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(table, content)

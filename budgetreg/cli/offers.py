@@ -16,9 +16,8 @@ from budgetreg.cli.console import console
 from budgetreg.config import catalogue
 from budgetreg.data import mnist
 from budgetreg.errors import ConfigError, DataError, nearest
-from budgetreg.files import replaceable
+from budgetreg.files import remove_abandoned, replaceable, scratch_folder
 from budgetreg.notices import AsIs, in_one_line, table
-from budgetreg.runs.scratch import remove_abandoned, scratch_folder
 
 if TYPE_CHECKING:
     from budgetreg.testing.checks import CheckResult

@@ -33,12 +33,11 @@ from budgetreg.config.composition import as_config_error, as_typed, check_words,
 from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data import cache
 from budgetreg.errors import ConfigError, ContractError, UserError
-from budgetreg.files import at_home, os_errors_explained
+from budgetreg.files import at_home, os_errors_explained, remove_abandoned, scratch_folder
 from budgetreg.notices import held, lost, patient_streams, plain_warnings, right, say, table
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.runner import Choices, remarks
-from budgetreg.runs.scratch import remove_abandoned, scratch_folder
 from budgetreg.runs.workers import deaths_explained, watched_by_launched
 
 _ADDED = "++"  # before an override that may add a key

@@ -19,7 +19,7 @@ from budgetreg.data.tables import damage_reported, shown
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.runs.manifest import read_manifest, read_tables
 from budgetreg.runs.series import Series, labelled, read_tested
-from budgetreg.runs.tables import COST, REVEAL_COLUMNS, REVEALS, as_csv
+from budgetreg.runs.tables import COST, REVEAL_COLUMNS, REVEALS
 
 
 def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> list[Series]:
@@ -42,16 +42,6 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
         If a run does not record what it revealed, a file is damaged, or the list does not fit.
     """
     return labelled(_repriced(series, series.folder, costs, unit) for series in read_tested(folders))
-
-
-def table_of(series: Iterable[Series]) -> bytes:
-    """Return the points of series as a CSV file, each with its label."""
-    rows = [
-        {"label": curve.label, **{str(column): value for column, value in point.items()}}
-        for curve in series
-        for point in curve.points.to_dict("records")
-    ]
-    return as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows)
 
 
 def _repriced(series: Series, folder: Path, costs: Path, unit: str | None) -> Series:

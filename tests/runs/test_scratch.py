@@ -14,14 +14,13 @@ from budgetreg.cli import offers
 from budgetreg.cli.app import main
 from budgetreg.data import cache, mnist
 from budgetreg.errors import DataError
-from budgetreg.files import write_atomically
-from budgetreg.runs.scratch import remove_abandoned, scratch_folder
+from budgetreg.files import remove_abandoned, scratch_folder, write_atomically
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
-from budgetreg.runs.scratch import scratch_folder
+from budgetreg.files import scratch_folder
 with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
     (folder / "content").write_text("half")
     print(folder, flush=True)
