@@ -14,8 +14,7 @@ from budgetreg.figures.specification import Drawing
 from budgetreg.figures.tables import SAVED, comparison_table, savings_table
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line
-from budgetreg.runs.repricing import repriced
-from budgetreg.runs.series import read_series
+from budgetreg.runs.series import read_series, repriced
 from budgetreg.runs.tables import as_csv, refuse_other
 
 _REPRICED = "repriced"
@@ -68,7 +67,10 @@ def reprice(arguments: Namespace) -> int:
         for curve in series
         for point in curve.points.to_dict("records")
     ]
-    table, content = out / f"{_REPRICED}.csv", as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows)
+    table, content = (
+        out / f"{_REPRICED}.csv",
+        as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows),
+    )
     refuse_other(table, content, [costs])
     written = plot_figure(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(table, content)

@@ -17,9 +17,8 @@ from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line, right, say, table
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.models import predict
-from budgetreg.runs.repricing import read_reveals
 from budgetreg.runs.runner import remarks
-from budgetreg.runs.series import Payments, attributes_paid, money_paid, read
+from budgetreg.runs.series import Payments, attributes_paid, money_paid, read, read_reveals
 from budgetreg.runs.tables import MODEL, REVEALS, refuse_other
 
 _REFUSED = ("hydra", "experiment")

@@ -1,4 +1,4 @@
-"""Computing repetitions in a process, and showing how far all are: a bar on a terminal, lines elsewhere; the time left."""
+"""Computing repetitions in a process, and showing how far all of them are: a bar on a terminal, lines elsewhere."""
 
 import sys
 import threading
