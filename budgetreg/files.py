@@ -2,6 +2,9 @@
 
 A record carries the digest of the rest of it under the key ``sha256``. A manifest also lists the digests of the tables
 beside it, and a cached file ends in its own (`budgetreg.data.cache`).
+
+The process that owns a temporary folder holds a lock in it. The system releases the lock when the process ends, however
+it ends. A process that can take the lock may therefore remove the folder.
 """
 
 import errno
@@ -10,16 +13,23 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from budgetreg.errors import ConfigError, DataError, UserError
 
 KEY = "sha256"
 _PIECE = 1 << 22  # bytes read at a time
+_OWNER = ".owner"  # the lock in a temporary folder
+_PREFIX = "budgetreg-"
+_SUFFIX = ".tmp"  # distinguishes our folders from other people's
 
 
 class Damaged(DataError):  # noqa: N818 - the name describes the problem
@@ -195,7 +205,7 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True, keep_acce
     """
     with os_errors_explained(f"write {path}"):
         target = replaceable(path)
-        _remove_abandoned(target)
+        _remove_orphans(target)
         # Next to the old file, because only then a rename is atomic.
         temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
         try:
@@ -277,7 +287,7 @@ def remove_leftovers(path: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def _remove_abandoned(path: Path) -> None:
+def _remove_orphans(path: Path) -> None:
     """Remove the temporary files next to a file whose processes are gone."""
     with suppress(OSError):  # the folder may allow writing but not listing
         for leftover, process in _temporary(path):
@@ -310,3 +320,53 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def scratch_folder(prefix: str = _PREFIX, parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder, and remove it at the end of the block.
+
+    If the process is killed, the next process that makes such a folder removes it.
+
+    Parameters
+    ----------
+    prefix : str, optional
+        The beginning of its name, which folders of the same kind share.
+    parent : Path, optional
+        Where it is made; the system's folder of temporary files by default.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    """
+    place = Path(tempfile.gettempdir()) if parent is None else parent
+    remove_abandoned(prefix, place)
+    while True:
+        folder = Path(tempfile.mkdtemp(_SUFFIX, prefix, place))
+        lock = FileLock(folder / _OWNER)
+        with suppress(FileNotFoundError):
+            lock.acquire()
+            if (folder / _OWNER).exists():  # nobody removed it before the lock was ours
+                break
+        lock.release()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.release()
+
+
+def remove_abandoned(prefix: str = _PREFIX, parent: Path | None = None) -> None:
+    """Remove the folders that killed processes left; what cannot be removed stays, because it does no harm."""
+    parent = Path(tempfile.gettempdir()) if parent is None else parent
+    folders: list[Path] = []
+    with suppress(OSError):  # a name that is too long
+        folders += parent.glob(f"{prefix}*")
+    for folder in folders:
+        if (folder / _OWNER).is_file():
+            with suppress(Timeout, OSError), FileLock(folder / _OWNER, blocking=False):
+                shutil.rmtree(folder, ignore_errors=True)
+        elif folder.name.endswith(_SUFFIX):  # not locked yet; a process that is about to lock it makes another one
+            with suppress(OSError):
+                folder.rmdir()

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.algorithms import registry
-from budgetreg.config import extensions
+from budgetreg.config import catalogue
 from budgetreg.data.registry import kinds
 from budgetreg.errors import ConfigError
 
@@ -172,8 +172,8 @@ def test_a_mistake_of_another_package_gives_one_line(
 def test_an_entry_point_has_to_name_a_declaration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, complaint: str
 ) -> None:
-    monkeypatch.syspath_prepend(another(tmp_path, extensions.LEARNERS, value))
-    extensions.conf_dirs.__wrapped__()
+    monkeypatch.syspath_prepend(another(tmp_path, catalogue.LEARNERS, value))
+    catalogue.added_conf_dirs.__wrapped__()
     with pytest.raises(ConfigError, match=f"^{value}, an entry point in budgetreg.learners of other, {complaint}"):
         registry.cores.__wrapped__()
     assert kinds.__wrapped__()

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from budgetreg.algorithms.learner import IGNORABLE, Learner, Observation, Parameter
-from budgetreg.config import catalogue, extensions
+from budgetreg.config import catalogue
 from budgetreg.config.options import (
     FLAG,
     NAME,
@@ -46,7 +46,7 @@ def cores() -> Mapping[str, type[Learner]]:
         If a class declares options and is no dataclass.
     """
     ours = sorted(_ours("budgetreg.algorithms"), key=lambda learner: learner.core)
-    classes = extensions.declared(ours, extensions.LEARNERS, _core, "a class of learners, derived from Learner")
+    classes = catalogue.declared(ours, catalogue.LEARNERS, _core, "a class of learners, derived from Learner")
     for learner in classes.values():
         # Without the decorator the options would be those of the base class.
         if any(isinstance(value, Field) for value in vars(learner).values()):
@@ -56,7 +56,7 @@ def cores() -> Mapping[str, type[Learner]]:
 
 def _ours(package: str) -> Iterator[type[Learner]]:
     """Yield the classes of learners in the modules of a package, and in packages below it that declare none."""
-    for module in extensions.modules(package):
+    for module in catalogue.modules(package):
         classes = [value for value in vars(module).values() if _core(value) and value.__module__ == module.__name__]
         yield from classes if classes or not hasattr(module, "__path__") else _ours(module.__name__)
 

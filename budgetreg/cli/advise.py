@@ -11,9 +11,8 @@ from budgetreg.algorithms.registry import GROUPS, WITH_GAPS, advised, expanded, 
 from budgetreg.analysis.comparisons import ranked
 from budgetreg.api import carry_out
 from budgetreg.cli.arguments import is_whole, whole_number
-from budgetreg.cli.common import console, refuse_root, shown
-from budgetreg.cli.plan_table import sweep_table
-from budgetreg.cli.run import read_words
+from budgetreg.cli.console import console, refuse_root, shown
+from budgetreg.cli.run import read_words, sweep_table
 from budgetreg.config.composition import Composer
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, cut

@@ -8,8 +8,7 @@ from importlib import import_module
 from types import TracebackType
 
 from budgetreg import __version__
-from budgetreg.cli.streams import lost, patient_streams
-from budgetreg.notices import each_once, plain_warnings, printable
+from budgetreg.notices import each_once, lost, patient_streams, plain_warnings, printable
 
 COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
@@ -18,14 +17,14 @@ COMMANDS = {
     "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
     "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
     "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
-    "report": ("report", "main", "write one HTML page about runs, an advice, a study or reproduced figures"),
+    "report": ("curves", "report", "write one HTML page about runs, an advice, a study or reproduced figures"),
     "status": ("status", "main", "show the progress of the runs in a folder"),
-    "list": ("offers", "main", "list learners, data sets and recipes"),
-    "fetch": ("fetch", "main", "obtain a data set that is not bundled"),
-    "check": ("check", "main", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
+    "list": ("offers", "list_offers", "list learners, data sets and recipes"),
+    "fetch": ("offers", "fetch_named", "obtain a data set that is not bundled"),
+    "check": ("offers", "check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
     "predict": ("fit", "predict_rows", "apply what a run has learned to another table"),
     "study": ("study", "main", "recommend what to buy next, record results, show the bill (create, ask, tell, ...)"),
-    "verify": ("verify", "main", "compute finished repetitions again and compare the bytes"),
+    "verify": ("reproduce", "verify", "compute finished repetitions again and compare the bytes"),
     "reprice": ("curves", "reprice", "draw finished runs with another price list, without computing (DIR costs=FILE)"),
 }
 """By name: the module of `budgetreg.cli`, its function, and what the command does."""
@@ -89,7 +88,7 @@ def _answer(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"budgetreg {__version__}")
         return 0
-    from budgetreg.config.extensions import blamed  # here, as it costs --help some milliseconds
+    from budgetreg.config.catalogue import blamed  # here, as it costs --help some milliseconds
     from budgetreg.errors import ContractError, DataError, UserError
     from budgetreg.runs.workers import interrupts_told_apart
 
@@ -117,9 +116,9 @@ def _dispatch(words: list[str]) -> int:
         raise ConfigError(f"a command is needed: {', '.join(COMMANDS)} (see budgetreg --help)")
     name, *rest = words
     if name in ("-sc", "--shell-completion"):  # as the script that `run -sc install=bash` prints asks
-        from budgetreg.cli import offers
+        from budgetreg.cli.arguments import complete
 
-        return offers.complete(rest, tuple(COMMANDS))
+        return complete(rest, tuple(COMMANDS))
     if name not in COMMANDS:
         raise ConfigError(f"{name}: no such command{nearest(name, COMMANDS)}; commands: {', '.join(COMMANDS)}")
     from budgetreg.cli.arguments import parsed

@@ -1,18 +1,18 @@
-"""The options of each command as data, and their parser; a mistake gives one line.
+"""The options of each command as data, their parser, and their completion in a shell; a mistake gives one line.
 
 Nothing slow is imported here, so that ``--help`` after a command answers at once.
 """
 
 import argparse
+import contextlib
+import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from budgetreg import __version__
-from budgetreg.cli.study_parts import ABOUT as ABOUT_STUDY
-from budgetreg.cli.study_parts import STUDY, Subcommand
 from budgetreg.errors import ConfigError, DataError, cut, nearest
 
 SECTIONS = {"algos": "algo", "datasets": "dataset", "experiments": "experiment"}
@@ -64,6 +64,30 @@ shell completion: eval "$(budgetreg run -sc install=bash)\""""
 _EXCLUSIVE = ("--multirun", "--cfg", "--shell-completion")
 
 
+class Subcommand(NamedTuple):
+    """A part of ``budgetreg study``, such as ``tell``.
+
+    Attributes
+    ----------
+    headline : str
+        What it does, in a line.
+    about : str
+        Further text of its help.
+    files : mapping of str to str
+        What follows the study, with help: names of files in capitals.
+    keys : mapping of str to str
+        Keys, with help.
+    needed : tuple of str
+        Keys that must be there.
+    """
+
+    headline: str
+    about: str
+    files: Mapping[str, str] = {}
+    keys: Mapping[str, str] = {}
+    needed: tuple[str, ...] = ()
+
+
 def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
     """Read the words after a command.
 
@@ -76,8 +100,8 @@ def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
     SystemExit
         After ``--help`` and ``--version``.
     """
-    if command in PARTS and argv[:1] not in (["--help"], ["-h"], ["--version"]):
-        return _parsed_part(command, argv)
+    if command == "study" and argv[:1] not in (["--help"], ["-h"], ["--version"]):
+        return _parsed_part(argv)
     return parser_of(command).parse_intermixed_args(argv)
 
 
@@ -92,15 +116,14 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _parsed_part(command: str, argv: Sequence[str]) -> argparse.Namespace:
-    """Read the words after a command that has several parts, each with options of its own."""
-    parts = PARTS[command]
+def _parsed_part(argv: Sequence[str]) -> argparse.Namespace:
+    """Read the words after ``study``, whose parts have options of their own."""
     if not argv:
-        raise ConfigError(f"{command}: a part is needed: {', '.join(parts)} (see budgetreg {command} --help)")
+        raise ConfigError(f"study: a part is needed: {', '.join(STUDY)} (see budgetreg study --help)")
     name, *rest = argv
-    if name not in parts:
-        raise ConfigError(f"{command} {name}: no such part{nearest(name, parts)}; parts: {', '.join(parts)}")
-    arguments = parsed(f"{command} {name}", rest)
+    if name not in STUDY:
+        raise ConfigError(f"study {name}: no such part{nearest(name, STUDY)}; parts: {', '.join(STUDY)}")
+    arguments = parsed(f"study {name}", rest)
     arguments.part = name
     return arguments
 
@@ -243,8 +266,123 @@ def _listed(keys: Mapping[str, str]) -> str:
     return "; ".join(f"{key}: {what}" for key, what in keys.items())
 
 
-PARTS: Mapping[str, Mapping[str, Subcommand]] = {"study": STUDY}
-"""Commands with several parts."""
+_TABLE = "examples, a CSV or Parquet file"
+_DROP = "columns to leave out, such as drop=[date,ward]"
+_OUT = "file to write (default: stdout); other files that are there are never replaced"
+
+STUDY: Mapping[str, Subcommand] = {
+    "create": Subcommand(
+        "make a study of a table of examples and a price list",
+        """The table may hold nothing but names and targets. Its other columns are attributes. Values that are there are
+        known beforehand and free; empty cells are what can be bought. Repeating the same command changes nothing.""",
+        keys={
+            "table": _TABLE,
+            "target": "column to predict; targets may arrive later (default: target)",
+            "id": "column of the examples' names (default: example, or the numbers of the rows)",
+            "costs": "price list, a CSV file with the columns attribute,cost and perhaps group; attributes of a group "
+            "are bought together, at one price (default: each attribute costs 1)",
+            "unit": "unit of the prices, such as EUR",
+            "ranges": "CSV file with the columns attribute,low,high: results far outside are refused",
+            "drop": _DROP,
+            "seed": "seed of all draws (default: 0)",
+            "algo": "learner (default: aemr)",
+        },
+        needed=("table",),
+    ),
+    "add": Subcommand(
+        "add examples, or targets and free values of those there are",
+        """Examples are matched by their names. Values in the table are known beforehand and free: results that were
+        paid for are recorded by tell. If something is wrong, nothing is added.""",
+        {"TABLE": _TABLE},
+        {
+            "drop": _DROP,
+            "replace": "true: a different target or value takes the place of a known one; the log keeps both",
+        },
+    ),
+    "ask": Subcommand(
+        "recommend what to buy next, and record it as an order",
+        """The order is recorded before it is written. Values on order are not ordered again. The same study and seed
+        give the same order. Write the results into its column value, and record them with tell.""",
+        keys={
+            "spend": "the most that the order may cost",
+            "per_example": "most attributes (groups) of one example, over all orders together",
+            "out": _OUT,
+            "order": "number of the order; an order that was recorded with it is written again, so that a command that "
+            "was killed can be repeated",
+            "seed": "seed of the draws (default: that of the study)",
+        },
+        needed=("spend",),
+    ),
+    "tell": Subcommand(
+        "record results",
+        """The file needs the columns example,attribute,value, in any order of rows. If it has columns order and cost,
+        an order must contain the value, and a cost must be that of the order. An empty value is still pending;
+        unavailable will never be measured, and is not charged. Values that nobody ordered are charged, too. If a line
+        is wrong, nothing of the file is recorded. Repeating the same command changes nothing.""",
+        {"RESULTS": "completed order file, CSV or Parquet"},
+        {
+            "replace": "true: a result takes the place of a different one; the log keeps both",
+            "free": "true: values that nobody ordered are not charged",
+        },
+    ),
+    "show": Subcommand(
+        "show what was paid, what is on order, how good the model is, and what more money would bring",
+        """The bill is by attribute and by order. The error is estimated without any complete row, and kept in the
+        study. A figure shows the errors so far, the forecast, and how much of each attribute was bought.""",
+        keys={"out": "folder of the figure (default: that of the study)"},
+    ),
+    "predict": Subcommand(
+        "predict the targets of other examples, which may have holes",
+        """Columns are matched by name; attributes that the table lacks are holes, and its other columns may hold
+        anything. The columns of the answer are the name of the example, the prediction, and std, the standard deviation
+        of the target around it, which is larger the more is missing.""",
+        {"TABLE": _TABLE},
+        {"out": _OUT},
+    ),
+    "next": Subcommand(
+        "show what to measure next of each of other examples, and what it brings",
+        """For each example, what lowers the standard deviation of the prediction most for its price comes first, until
+        the money is spent or nothing helps.""",
+        {"TABLE": _TABLE},
+        {"spend": "the most that may be spent on each example (default: no limit)", "out": _OUT},
+    ),
+    "cancel": Subcommand(
+        "release what is still pending of an order",
+        "Values that have arrived already stay. Repeating the same command changes nothing.",
+        keys={"order": "number of the order"},
+        needed=("order",),
+    ),
+    "export": Subcommand(
+        "write all that is known as a table, or what was learned as a model",
+        """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
+        budgetreg predict applies the model to complete rows.""",
+        keys={
+            "out": "file to write: TABLE.csv or model.npz; of files that are there, only an exported model is replaced"
+        },
+        needed=("out",),
+    ),
+}
+"""By name, the parts of the command."""
+
+ABOUT_STUDY = """usage: budgetreg study PART FILE ...
+
+Buy attributes of examples, and learn from what was bought. A study is one file, which records what is known of each
+example, what is on order and what was paid. Several people may use it at the same time, and a copy is a backup.
+
+parts:
+{parts}
+
+options:
+  --help     show this; after a part, show its keys
+  --version  show the version
+
+examples:
+  budgetreg study create trial.db table=patients.csv target=outcome id=patient costs=prices.csv unit=EUR
+  budgetreg study ask trial.db spend=500 per_example=6 out=order-1.csv
+  budgetreg study tell trial.db order-1.csv""".format(
+    parts="\n".join(f"  {name:<9}{part.headline}" for name, part in STUDY.items())
+)
+"""The help of the command itself."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "run": (
         _RUN,
@@ -366,3 +504,70 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     **{f"study {name}": _part(part) for name, part in STUDY.items()},
 }
 """By command: what it does, for its help, and its options, each as `ArgumentParser.add_argument` takes it."""
+
+
+def complete(argv: list[str], commands: Sequence[str]) -> int:
+    """Print what the word under the cursor can become, or have Hydra print the script that installs completion.
+
+    ``eval "$(budgetreg run -sc install=bash)"`` installs it. The shell then calls ``budgetreg -sc query=bash`` with the
+    line in COMP_LINE. Hydra completes overrides.
+
+    Parameters
+    ----------
+    argv : list of str
+        What follows ``-sc``: ``query=bash``, ``install=bash`` and the like.
+    commands : sequence of str
+        The names of all commands.
+    """
+    if not any(word.startswith("query=") for word in argv):
+        from budgetreg.cli import run  # here, as Hydra is slow to load
+
+        return run.main(parsed("run", ["-sc", *argv]))
+    line = os.environ.get("COMP_LINE", "")
+    line = line[: int(os.environ.get("COMP_POINT") or len(line))]
+    words = line.split()[1:]
+    current = "" if line.endswith(" ") else "".join(words[-1:])
+    before = words if line.endswith(" ") else words[:-1]
+    if before[:1] in (["run"], ["advise"], ["fit"]) and not current.startswith(("-", "experiment=")):
+        return _overrides(argv, before[1:], current)
+    asks_for_flags = before and before[0] in commands and current.startswith("-")
+    offered = flags(before[0]) if asks_for_flags else _candidates(before, commands)
+    print("\n".join(word for word in offered if word.startswith(current)))
+    return 0
+
+
+def _candidates(before: list[str], commands: Sequence[str]) -> list[str]:
+    """Return what may follow some words. If there is nothing, the shell offers files."""
+    if not before:
+        return list(commands)
+    if before[0] in ("run", "advise"):  # recipes, whose names contain a slash that Hydra does not complete
+        from budgetreg.config import catalogue  # here, as other words do not need it
+
+        return [f"experiment={name}" for name in catalogue.options("experiment")]
+    if before == ["list"]:
+        return list(SECTIONS)
+    if before[0] == "predict" and len(before) > 2:  # after a folder and a table
+        return ["repetition=", "out="]
+    if before == ["study"]:
+        return list(STUDY)
+    if before[0] == "study":
+        part = STUDY.get(before[1])
+        return [f"{key}=" for key in part.keys] if part and len(before) > 2 + len(part.files) else []
+    return sorted(FETCHED) if before == ["fetch"] else []
+
+
+def _overrides(argv: list[str], before: list[str], current: str) -> int:
+    """Have Hydra complete an override. It expects the line without our command and our options."""
+    kept = [word for word in before if not word.startswith("-") or word in ("-m", "--multirun")]
+    os.environ["COMP_LINE"] = " ".join(["budgetreg", *kept, current])
+    # An unfinished word may be no valid override: then nothing is offered and no error is shown.
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
+        from budgetreg.config import composition  # here, as Hydra is slow to load
+
+        composition.complete(argv)
+    if current.startswith("algo="):
+        from budgetreg.algorithms.registry import GROUPS  # here, as numpy is slow to load
+
+        groups = [word for word in (f"algo={name}" for name in GROUPS) if word.startswith(current)]
+        print("\n".join(groups), end="\n" if groups else "")
+    return 0

@@ -1,12 +1,12 @@
-"""The commands on the curves of finished runs: ``budgetreg plot``, ``compare`` and ``reprice``."""
+"""The commands that show what has been computed: ``budgetreg plot``, ``compare``, ``reprice`` and ``report``."""
 
 from argparse import Namespace
 from collections.abc import Collection, Sequence
 from itertools import groupby
-from math import isfinite
+from math import inf
 from pathlib import Path
 
-from budgetreg.cli.common import console
+from budgetreg.cli.console import console, shown
 from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, cut, nearest
 from budgetreg.figures.registry import plot as plot_figure
@@ -14,9 +14,8 @@ from budgetreg.figures.specification import Drawing
 from budgetreg.figures.tables import SAVED, comparison_table, savings_table
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line
-from budgetreg.runs.repricing import repriced, table_of
-from budgetreg.runs.series import read_series
-from budgetreg.runs.tables import refuse_other
+from budgetreg.runs.series import read_series, repriced
+from budgetreg.runs.tables import as_csv, refuse_other
 
 _REPRICED = "repriced"
 
@@ -63,7 +62,15 @@ def reprice(arguments: Namespace) -> int:
     costs = at_home(keys["costs"])
     series = repriced(folders, costs, keys.get("unit"))
     out = _target(arguments.out, folders)
-    table, content = out / f"{_REPRICED}.csv", table_of(series)
+    rows = [
+        {"label": curve.label, **{str(column): value for column, value in point.items()}}
+        for curve in series
+        for point in curve.points.to_dict("records")
+    ]
+    table, content = (
+        out / f"{_REPRICED}.csv",
+        as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows),
+    )
     refuse_other(table, content, [costs])
     written = plot_figure(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(table, content)
@@ -91,8 +98,10 @@ def compare(arguments: Namespace) -> int:
     folders, keys = _sorted(arguments.words, ("error", "axis"))
     if not folders:
         raise ConfigError("compare: a folder is needed (see budgetreg compare --help)")
-    level = _level(keys["error"]) if "error" in keys else None
-    axis = keys.get("axis")
+    error, axis = keys.get("error"), keys.get("axis")
+    level = float(error) if error is not None and is_number(error) else None
+    if error is not None and not (level and 0 < level < inf):
+        raise ConfigError(f"error={cut(error)}: must be a number above 0")
     if axis is not None and axis not in SAVED:
         raise ConfigError(f"axis={axis}: must be one of {', '.join(SAVED)}{nearest(axis, SAVED)}")
     series = read_series(folders)
@@ -104,6 +113,28 @@ def compare(arguments: Namespace) -> int:
     return 0
 
 
+def report(arguments: Namespace) -> int:
+    """Write the page, and print its path.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
+
+    Raises
+    ------
+    ConfigError
+        If another file would be replaced.
+    DataError
+        If a place holds no results, nothing is finished there, or a file is damaged.
+    """
+    from budgetreg.report.sections import write_report  # here, as it is slow to load
+
+    out = None if arguments.out is None else at_home(arguments.out)
+    print(shown(write_report([at_home(place) for place in arguments.places], out)))
+    return 0
+
+
 def _sorted(words: Sequence[str], keys: Collection[str]) -> tuple[list[Path], dict[str, str]]:
     """Return the folders among some words, and the values of the keys; the last value of a key counts."""
     options = [word for word in words if word.partition("=")[0] in keys and "=" in word]
@@ -112,10 +143,3 @@ def _sorted(words: Sequence[str], keys: Collection[str]) -> tuple[list[Path], di
 
 def _target(out: Path | None, folders: Sequence[Path]) -> Path:
     return out or (folders[0] if len(folders) == 1 else Path())
-
-
-def _level(text: str) -> float:
-    level = float(text) if is_number(text) else 0.0
-    if not (level > 0 and isfinite(level)):
-        raise ConfigError(f"error={cut(text)}: must be a number above 0")
-    return level

@@ -10,17 +10,15 @@ import numpy as np
 
 from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.arguments import key_values, whole_number
-from budgetreg.cli.common import console, refuse_root, shown
-from budgetreg.cli.plan_table import plan_table
-from budgetreg.cli.run import read_words
+from budgetreg.cli.console import console, refuse_root, shown
+from budgetreg.cli.run import plan_table, read_words
 from budgetreg.figures.captions import amount
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line, right, say, table
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.models import predict
-from budgetreg.runs.repricing import read_reveals
 from budgetreg.runs.runner import remarks
-from budgetreg.runs.series import Payments, attributes_paid, money_paid, read
+from budgetreg.runs.series import Payments, attributes_paid, money_paid, read, read_reveals
 from budgetreg.runs.tables import MODEL, REVEALS, refuse_other
 
 _REFUSED = ("hydra", "experiment")

@@ -1,21 +1,33 @@
-"""``budgetreg list`` and shell completion: the learners, data sets, recipes and options.
-
-``eval "$(budgetreg run -sc install=bash)"`` installs completion. The shell then calls ``budgetreg -sc query=bash`` with
-the line in COMP_LINE. Hydra completes overrides.
-"""
+"""What is offered: ``budgetreg list`` names it, ``check`` tests the learners, ``fetch`` obtains what is not bundled."""
 
 import contextlib
 import io
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from budgetreg.cli.arguments import FETCHED, PARTS, SECTIONS, flags, parsed
+from rich.console import Console
+from rich.table import Column, Table
+
+from budgetreg.cli.arguments import FETCHED, SECTIONS, key_values
+from budgetreg.cli.console import console
 from budgetreg.config import catalogue
-from budgetreg.errors import ConfigError, nearest
+from budgetreg.data import mnist
+from budgetreg.errors import ConfigError, DataError, nearest
+from budgetreg.files import remove_abandoned, replaceable, scratch_folder
+from budgetreg.notices import AsIs, in_one_line, table
+
+if TYPE_CHECKING:
+    from budgetreg.testing.checks import CheckResult
+
+_MARKS = {True: "✓", False: "✗", None: "–"}
+_ROOT_KEY = "dataset.root"
+_SCRATCH = ".fetch-"  # prefix of the folders of unfinished downloads
 
 
-def main(arguments: Namespace) -> int:
+def list_offers(arguments: Namespace) -> int:
     """List all sections, or one.
 
     Parameters
@@ -28,9 +40,6 @@ def main(arguments: Namespace) -> int:
     ConfigError
         If there is no such section.
     """
-    from budgetreg.cli.common import console  # here, as shell completion does not need it
-    from budgetreg.notices import table
-
     section = arguments.section
     if section is not None and section not in SECTIONS:
         raise ConfigError(f"list {section}: must be one of {', '.join(SECTIONS)}{nearest(section, SECTIONS)}")
@@ -40,64 +49,158 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def complete(argv: list[str], commands: Sequence[str]) -> int:
-    """Print what the word under the cursor can become, or have Hydra print the script that installs completion.
+def check(arguments: Namespace) -> int:
+    """Check all learners, or some.
 
     Parameters
     ----------
-    argv : list of str
-        What follows ``-sc``: ``query=bash``, ``install=bash`` and the like.
-    commands : sequence of str
-        The names of all commands.
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
+
+    Returns
+    -------
+    int
+        0, or 1 if a check failed.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such learner, or its file is no learner.
     """
-    if not any(word.startswith("query=") for word in argv):
-        from budgetreg.cli import run  # here, as Hydra is slow to load
+    from budgetreg.testing.checks import examined, run_checks  # here, as they are slow to load
 
-        return run.main(parsed("run", ["-sc", *argv]))
-    line = os.environ.get("COMP_LINE", "")
-    line = line[: int(os.environ.get("COMP_POINT") or len(line))]
-    words = line.split()[1:]
-    current = "" if line.endswith(" ") else "".join(words[-1:])
-    before = words if line.endswith(" ") else words[:-1]
-    if before[:1] in (["run"], ["advise"], ["fit"]) and not current.startswith(("-", "experiment=")):
-        return _overrides(argv, before[1:], current)
-    asks_for_flags = before and before[0] in commands and current.startswith("-")
-    offered = flags(before[0]) if asks_for_flags else _candidates(before, commands)
-    print("\n".join(word for word in offered if word.startswith(current)))
+    names = _learners(arguments.algo)
+    results = {}
+    file: Any = AsIs(sys.stderr)
+    with Console(file=file).status("", spinner="line") as status:  # in ASCII; shown only on a terminal
+        for name in names:
+            status.update(f"checking {in_one_line(name)}")
+            results[name] = list(run_checks(examined(name)))
+    console().print(_check_table(results), *_reasons(results), sep="\n")
+    return 1 if any(verdict.passed is False for verdicts in results.values() for verdict in verdicts) else 0
+
+
+def _check_table(results: Mapping[str, list["CheckResult"]]) -> Table:
+    """Return a row for each learner; a cross means that the learner or a variant of it failed."""
+    checks = list(dict.fromkeys(verdict.check for verdicts in results.values() for verdict in verdicts))
+    rows = []
+    for name, verdicts in results.items():
+        passed = {verdict.check: verdict.passed for verdict in verdicts if not verdict.changes}
+        passed |= {verdict.check: False for verdict in verdicts if verdict.passed is False}
+        rows.append([name, *(_MARKS[passed[check]] for check in checks)])
+    return table(["algo", *(Column(check, justify="center") for check in checks)], rows)
+
+
+def _reasons(results: Mapping[str, list["CheckResult"]]) -> list[str]:
+    """Return why checks were skipped, each reason once, then what failed."""
+    skipped: dict[tuple[str, str], list[str]] = {}
+    failed = []
+    for name, verdicts in results.items():
+        as_composed = {verdict.check for verdict in verdicts if verdict.passed is None and not verdict.changes}
+        for verdict in verdicts:
+            who = f"{name} {verdict.changes}".rstrip()
+            if verdict.passed is False:
+                failed.append(f"{_MARKS[False]} {who}, {verdict.check}: {verdict.reason}")
+            elif verdict.passed is None and not (verdict.changes and verdict.check in as_composed):
+                skipped.setdefault((verdict.check, verdict.reason), []).append(who)
+    reasons = [f"{_MARKS[None]} {check}: {reason} ({', '.join(names)})" for (check, reason), names in skipped.items()]
+    return reasons + failed
+
+
+def _learners(word: str | None) -> list[str]:
+    offered = catalogue.options("algo")
+    if word is None:
+        return offered
+    key, equals, value = word.partition("=")
+    if key != "algo" or not equals:
+        raise ConfigError(f"check {word}: must be algo=NAME or algo=NAME,NAME; learners: {', '.join(offered)}")
+    names = value.split(",")
+    for name in names:
+        if name not in offered:
+            raise ConfigError(f"algo={name}: no such algo{nearest(name, offered)}; choices: {', '.join(offered)}")
+    return names
+
+
+def fetch_named(arguments: Namespace) -> int:
+    """Run ``budgetreg fetch NAME [dataset.root=DIR]``.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Its options, see `budgetreg.cli.arguments`.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    ConfigError
+        If the name or an option is unknown.
+    DataError
+        If the files cannot be obtained, or are not the original ones.
+    """
+    if arguments.name not in FETCHED:
+        hint = nearest(arguments.name, FETCHED)
+        raise ConfigError(f"nothing to fetch for {arguments.name!r}{hint}; possible: {', '.join(FETCHED)}")
+    given = key_values(
+        arguments.words, [_ROOT_KEY], lambda word, hint: f"unknown option {word!r}{hint}; possible: {_ROOT_KEY}=DIR"
+    )
+    print(fetch(arguments.name, given.get(_ROOT_KEY, "data")))
     return 0
 
 
-def _candidates(before: list[str], commands: Sequence[str]) -> list[str]:
-    """Return what may follow some words. If there is nothing, the shell offers files."""
-    if not before:
-        return list(commands)
-    if before[0] in ("run", "advise"):  # recipes, whose names contain a slash that Hydra does not complete
-        return [f"experiment={name}" for name in catalogue.options("experiment")]
-    if before == ["list"]:
-        return list(SECTIONS)
-    if before[0] == "predict" and len(before) > 2:  # after a folder and a table
-        return ["repetition=", "out="]
-    if before[0] in PARTS:
-        parts = PARTS[before[0]]
-        if len(before) == 1:
-            return list(parts)
-        part = parts.get(before[1])
-        return [f"{key}=" for key in part.keys] if part and len(before) > 2 + len(part.files) else []
-    return sorted(FETCHED) if before == ["fetch"] else []
+def fetch(name: str, root: str, checksums: Mapping[str, str] = mnist.CHECKSUMS) -> str:
+    """Prepare a data set below a folder; only missing or wrong files are downloaded.
+
+    Returns
+    -------
+    str
+        One line with the places of the files.
+
+    Raises
+    ------
+    DataError
+        If torchvision is needed but not installed, the download fails, or a folder cannot be written.
+    """
+    remove_abandoned(_SCRATCH, mnist.raw_folder(root))
+    wrong = mnist.faults(root, checksums)
+    if wrong:
+        _download(root, wrong, checksums)
+    folder = mnist.prepare(root, checksums)
+    n, d = mnist.Mnist(root, FETCHED[name]).load(checksums).X.shape
+    return f"{name}: {n} images of {d} pixels; original files in {mnist.raw_folder(root)}, arrays in {folder}"
 
 
-def _overrides(argv: list[str], before: list[str], current: str) -> int:
-    """Have Hydra complete an override. It expects the line without our command and our options."""
-    kept = [word for word in before if not word.startswith("-") or word in ("-m", "--multirun")]
-    os.environ["COMP_LINE"] = " ".join(["budgetreg", *kept, current])
-    # An unfinished word may be no valid override: then nothing is offered and no error is shown.
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception):
-        from budgetreg.config import application  # here, as Hydra is slow to load
-
-        application.complete(argv)
-    if current.startswith("algo="):
-        from budgetreg.algorithms.registry import GROUPS  # here, as numpy is slow to load
-
-        groups = [word for word in (f"algo={name}" for name in GROUPS) if word.startswith(current)]
-        print("\n".join(groups), end="\n" if groups else "")
-    return 0
+def _download(root: str, wrong: Mapping[str, str], checksums: Mapping[str, str]) -> None:
+    """Replace the wrong files; a download that fails changes nothing."""
+    try:
+        from torchvision import datasets  # here, as torchvision is an extra and slow to load
+    except ImportError as error:
+        raise DataError(
+            "downloading MNIST needs torchvision: pip install '.[mnist]' (in a clone: make mnist)"
+        ) from error
+    raw = mnist.raw_folder(root)
+    try:
+        raw.mkdir(parents=True, exist_ok=True)
+        # Inside the folder, so that moving the files into place is a rename on one file system.
+        with scratch_folder(_SCRATCH, raw) as scratch:
+            try:
+                # Progress goes to stderr, and only on a terminal.
+                progress: Any = AsIs(sys.stderr) if sys.stderr.isatty() else io.StringIO()
+                with contextlib.redirect_stdout(progress), contextlib.redirect_stderr(progress):
+                    datasets.MNIST(str(scratch), download=True)
+            except Exception as error:  # a download can fail in any way
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise DataError(f"the download of MNIST failed: {reason}") from error
+            still_wrong = mnist.faults(scratch, checksums)
+            if still_wrong:
+                problems = "; ".join(f"{file}: {problem}" for file, problem in still_wrong.items())
+                raise DataError(f"the download does not have the original files of MNIST ({problems}): try again")
+            for file in wrong:
+                os.replace(mnist.raw_folder(scratch) / file, replaceable(raw / file))
+    except OSError as error:
+        raise DataError(
+            f"cannot write {raw} ({error.strerror or error}): choose another folder with {_ROOT_KEY}=DIR"
+        ) from error

@@ -6,6 +6,7 @@ which the command prints all messages at the end.
 
 import multiprocessing
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -16,30 +17,32 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from rich.table import Table
 
-from budgetreg.algorithms.learner import IGNORABLE
+from budgetreg.algorithms.learner import IGNORABLE, Observation
 from budgetreg.algorithms.registry import GROUPS, expanded, parameters
-from budgetreg.cli.common import console, refuse_root, shown, with_home
-from budgetreg.cli.streams import lost, patient_streams
-from budgetreg.config import application, catalogue
+from budgetreg.cli.console import console, refuse_root, shown
+from budgetreg.config import catalogue, composition
+from budgetreg.config.catalogue import blamed
 from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
-from budgetreg.config.extensions import blamed
 from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data import cache
 from budgetreg.errors import ConfigError, ContractError, UserError
-from budgetreg.files import os_errors_explained
-from budgetreg.notices import held, plain_warnings, say
+from budgetreg.files import at_home, os_errors_explained, remove_abandoned, scratch_folder
+from budgetreg.notices import held, lost, patient_streams, plain_warnings, right, say, table
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.runner import Choices, remarks
-from budgetreg.runs.scratch import remove_abandoned, scratch_folder
 from budgetreg.runs.workers import deaths_explained, watched_by_launched
 
 _ADDED = "++"  # before an override that may add a key
+# Text in quotes, and what begins a path.
+_HOME = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=[=,])~[^/,]*(?=[/,]|$)")
 _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
 
 
@@ -120,9 +123,16 @@ def main(options: Namespace) -> int:
 
 
 def typed(words: Iterable[str]) -> list[str]:
-    """Return words with the home folder in place of ``~``, and with names and paths as they were typed."""
+    """Return words with the home folder in place of ``~``, and with names and paths as they were typed.
+
+    Shells expand ``~`` only at the beginning of a word, and Hydra's grammar forbids it outside quotes.
+    """
+
+    def with_home(part: re.Match[str]) -> str:
+        return str(at_home(part[0])) if part[0].startswith("~") else part[0]
+
     texts = names_and_paths()
-    return [as_typed(with_home(word), texts) for word in words]
+    return [as_typed(_HOME.sub(with_home, word), texts) for word in words]
 
 
 def read_words(
@@ -167,20 +177,20 @@ def read_words(
     return texts, choices
 
 
-def _by_hydra(options: Namespace, task: application.Task) -> list[CellEnd]:
+def _by_hydra(options: Namespace, task: composition.Task) -> list[CellEnd]:
     """Have Hydra call the task for each configuration, or print what was asked for instead."""
     check_words(options.words)
     words = _whatever_is_swept(options.words)
     try:
         with deaths_explained():
             if options.shell_completion:
-                application.complete(options.words)
+                composition.complete(options.words)
             elif options.cfg:
-                application.show(words)
-            elif options.multirun or application.asks_for_sweep(words):
+                composition.show(words)
+            elif options.multirun or composition.asks_for_sweep(words):
                 return _sweep(words, task)
             else:
-                return [application.run_one(words, task)]
+                return [composition.run_one(words, task)]
             return []
     except UserError:
         raise
@@ -191,7 +201,7 @@ def _by_hydra(options: Namespace, task: application.Task) -> list[CellEnd]:
         raise as_config_error(error, options.words) from error
 
 
-def _sweep(words: list[str], task: application.Task) -> list[CellEnd]:
+def _sweep(words: list[str], task: composition.Task) -> list[CellEnd]:
     """Run the cells of a sweep, with a folder for what Hydra, its launchers and joblib write."""
     if any("hydra/launcher" in word for word in words):
         watched_by_launched()
@@ -202,7 +212,7 @@ def _sweep(words: list[str], task: application.Task) -> list[CellEnd]:
             # If a launcher is killed, joblib may leave a folder, which the next run removes from there.
             os.environ[_MEMORY] = str(scratch)
             stack.callback(os.environ.pop, _MEMORY, None)
-        return list(application.run_sweep(words, task, scratch))
+        return list(composition.run_sweep(words, task, scratch))
 
 
 def _expanded(word: str) -> str:
@@ -298,8 +308,6 @@ def _execute(plan: Plan) -> dict[str, Any]:
 
 
 def _print_plan(plan: Plan) -> dict[str, Any]:
-    from budgetreg.cli.plan_table import plan_table
-
     console().print(plan_table(plan))
     return {}
 
@@ -320,3 +328,121 @@ def _report(cells_by_number: dict[int, CellEnd]) -> int:
     if len(folders) > 1:
         print(f"merge the curves: budgetreg plot {shlex.quote(shown(Path(os.path.commonpath(folders))))}")
     return max((cell.code for cell in cells), default=0)
+
+
+def plan_table(plan: Plan) -> Table:
+    """Return a table of a plan and the attributes that it costs.
+
+    Parameters
+    ----------
+    plan : Plan
+        What would be run.
+    """
+    rows = [*_plan_rows(plan).items(), *(("note", note) for note in plan.notes)]
+    return table(("what", "value"), rows, show_header=False)
+
+
+def sweep_table(plans: Sequence[Plan]) -> Table:
+    """Return a table of several plans: what each would run, and the most that its repetitions may be charged.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        At least one; they have the same data and repetitions.
+    """
+    first = plans[0]
+    rows, total = [], 0
+    for plan in plans:
+        run, tuning = plan.attributes_final, plan.widest().attributes_tuning
+        total += plan.config.repetitions * (run + tuning)
+        k = "all" if plan.config.algo.observation is Observation.ALL else str(plan.config.k)
+        amounts = (plan.most_examples, run, tuning, plan.config.repetitions * (run + tuning))
+        money = [f"{_most_money(plan):,.6g}"] if plan.prices else []
+        rows.append([plan.config.algo.name, k, *(f"{amount:,}" for amount in amounts), *money])
+    unit = [f"a run in {first.prices.unit}"] if first.prices else []
+    rows.append(["all", "", "", "", "", f"{total:,}", *("" for _ in unit)])
+    heads = ["learner", *right("k", "examples", "attributes of a run", "of its tuning", "of all repetitions", *unit)]
+    examples = f"d = {first.d}, {first.n_train} training examples"
+    title = f"{first.dataset}: {examples}, {first.config.repetitions} repetitions; at most"
+    return table(heads, rows, title=title)
+
+
+def _plan_rows(plan: Plan) -> dict[str, str]:
+    config, tuning = plan.config, plan.config.tuning
+    settings = max((len(values) for values in plan.settings.values()), default=1)
+    paid = plan.attributes_final + plan.attributes_tuning
+    most = "at most" if plan.budget else "on average at most"
+    examples = f"{plan.n_train} training and {plan.n_test} test examples"
+    cells = plan.n_train * plan.full_row  # no run can reveal more of them, however often it draws
+    widened = plan.widest().attributes_tuning
+    all_widened = config.repetitions * (plan.attributes_final + widened)
+    widening = f", a grid grows up to {tuning.widen} times if the best is on its edge" if tuning.widen else ""
+    split = plan.budget_split
+    uses = f" ({split.k_x} for the data point, {split.k_ip} for the inner product)" if split else ""
+    return {
+        "learner": config.algo.name,
+        "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
+        "attributes per example": f"{'up to ' if config.chooses_k else ''}{plan.per_example}{uses}",
+        "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{widening}"
+        if plan.tuned
+        else f"{tuning.name}: nothing to choose",
+        f"checkpoints ({'spent' if config.chooses_k else 'examples'})": (
+            "about " if plan.config.ends_with_money else ""
+        )
+        + ", ".join(map(str, plan.checkpoints)),
+        "repetitions": f"{config.repetitions}, seed {config.seed}",
+        "folder": str(config.folder()),
+        "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
+        "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{_widened(plan, widened)}",
+        "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{_widened(plan, all_widened)}",
+        "distinct cells: one final run": f"{most} {min(plan.attributes_final, cells):,} of {cells:,}",
+        "distinct cells: its tuning": f"{most} {min(plan.attributes_tuning, cells):,}{_held_out(plan)}",
+        **_money(plan),
+    }
+
+
+def _money(plan: Plan) -> dict[str, str]:
+    """Return the prices, and the most that a final run can cost."""
+    prices = plan.prices
+    if prices is None:
+        return {}
+    costs = _costs(plan)
+    most = "at most" if plan.budget else "on average at most"
+    total = f"{plan.config.total} {prices.unit}, at {plan.price:.4g} for an attribute as is expected of its draws"
+    return {
+        **({"total": total} if plan.config.total else {}),
+        "prices": f"{costs[-1]:g} to {costs[0]:g} {prices.unit} for an attribute, {prices.row:g} for a full row",
+        "bill: one final run, in money": f"{most} {_most_money(plan):,.6g} {prices.unit}",
+    }
+
+
+def _costs(plan: Plan) -> list[float]:
+    """Return the prices of attributes, or of groups that are bought together, from the highest; empty without any."""
+    if plan.prices is None:
+        return []
+    costs = plan.prices.costs if plan.groups is None else np.array(plan.prices.costs)[plan.groups.leads].tolist()
+    return sorted(costs, reverse=True)
+
+
+def _most_money(plan: Plan) -> float:
+    """Return the most that a final run can cost; 0 without prices."""
+    prices = plan.prices
+    if prices is None:
+        return 0.0
+    steps = plan.most_examples - plan.pilot_before_learning
+    full_rows = plan.config.algo.observation is Observation.ALL
+    most = plan.pilot_before_learning * prices.row + steps * (
+        prices.row if full_rows else plan.per_example * _costs(plan)[0]
+    )
+    return min(most, float(plan.config.total)) if plan.config.total and plan.config.ends_with_money else most
+
+
+def _held_out(plan: Plan) -> str:
+    if not plan.tuned:
+        return ""
+    which = " where they are complete" if plan.gaps else ""
+    return f"; the held-out folds, {plan.n_train - plan.pilot:,} examples in all, are seen in full{which}"
+
+
+def _widened(plan: Plan, widened: int) -> str:
+    return f", {widened:,} if its grid grows as often as allowed" if plan.tuned and plan.config.tuning.widen else ""

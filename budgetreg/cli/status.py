@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.table import Column
 
-from budgetreg.cli.common import console
+from budgetreg.cli.console import console
 from budgetreg.errors import DataError
 from budgetreg.files import Damaged, files_below
 from budgetreg.notices import right, table
@@ -49,7 +49,10 @@ def main(arguments: Namespace) -> int:
         raise DataError(f"{arguments.folder} holds no run (a run leaves a manifest.json)")
     if runs:
         heads = ["folder", "algo", "dataset", *right("k", "planned", "finished", "failed"), "state"]
-        console().print(table(heads, map(_row, runs)))
+        rows = (
+            (run.folder, run.algo, run.dataset, run.k, run.planned, run.finished, run.failed, run.state) for run in runs
+        )
+        console().print(table(heads, rows))
     if arguments.why:
         reasons = [*_of_runs(runs), *_of_merged(merged, damage)]
         if reasons:
@@ -61,13 +64,9 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def _row(run: RunStatus) -> Sequence[object]:
-    return run.folder, run.algo, run.dataset, run.k, run.planned, run.finished, run.failed, run.state
-
-
 def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
     """Yield what runs lack, and which of them a reproduction made for a cell that its recipe does not have any more."""
-    from budgetreg.reproduce.verification import STALE, why_stale
+    from budgetreg.reproduce.verification import STALE, why_stale  # here, as they are slow to load
 
     for run in runs:
         yield from ((str(run.folder), *lack) for lack in run.lacks())
@@ -75,17 +74,17 @@ def _of_runs(runs: Sequence[RunStatus]) -> Iterator[_Reason]:
             yield str(run.folder), "all repetitions", STALE, why
 
 
-def _of_merged(recipes: Mapping[Path, str], damage: list[str]) -> Iterator[_Reason]:
+def _of_merged(merged: Mapping[Path, str], damage: list[str]) -> Iterator[_Reason]:
     """Yield the missing parts of merged results, with the names of their recipes; damage is added to the list."""
-    from budgetreg.reproduce.recipes import names, read_recipe
+    from budgetreg.reproduce import recipes  # here, as they are slow to load
     from budgetreg.reproduce.verification import cell_problems
 
-    for folder, name in recipes.items():
-        if name not in names():
+    for folder, name in merged.items():
+        if name not in recipes.names():
             yield str(folder), "all cells", "no longer", f"there is no recipe {name}"
             continue
         try:
-            problems = cell_problems(folder, read_recipe(name))
+            problems = cell_problems(folder, recipes.read_recipe(name))
         except DataError as error:
             damage.append(str(error))
             yield str(folder), "all cells", "damaged", str(error)

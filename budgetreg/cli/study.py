@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from budgetreg.api import draw_study
-from budgetreg.cli.arguments import whole_number
-from budgetreg.cli.common import console, shown
-from budgetreg.cli.study_parts import STUDY
+from budgetreg.cli.arguments import STUDY, whole_number
+from budgetreg.cli.console import console, shown
 from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, DataError, UserError, cut, nearest, quoted
 from budgetreg.figures.tables import (

@@ -1,9 +1,25 @@
-"""The files of the configuration folders: learners, data sets, recipes. Nothing is composed here."""
+"""What can be chosen: the files of the configuration folders, and what other packages bring. Nothing is composed here.
 
+A package that declares a learner or a kind of data by an entry point may have a folder ``conf`` beside its modules,
+laid out as ours (``conf/algo/<name>.yaml``, ...). Hydra searches it after ours.
+"""
+
+import pkgutil
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module, metadata, util
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
-from budgetreg.config import extensions
+from budgetreg.errors import ConfigError, ContractError, Interrupted, PluginError, UserError, described
+
+LEARNERS, DATASETS = "budgetreg.learners", "budgetreg.datasets"
+"""Groups of entry points, whose objects declare learners and kinds of data."""
+
+Declaration = TypeVar("Declaration")
 
 
 def conf_dir() -> Path:
@@ -15,7 +31,7 @@ def conf_dir() -> Path:
 
 def conf_dirs() -> list[Path]:
     """Return all configuration folders, ours first; the first file of a name counts."""
-    return [conf_dir(), *extensions.conf_dirs()]
+    return [conf_dir(), *added_conf_dirs()]
 
 
 def groups() -> list[str]:
@@ -57,3 +73,98 @@ def headline(group: str, option: str) -> str:
 
 def _paths(group: str, option: str) -> list[Path]:
     return [folder / group / f"{option}.yaml" for folder in conf_dirs()]
+
+
+def modules(package: str) -> Iterator[ModuleType]:
+    """Import the modules and packages directly below a package, by name."""
+    for module in sorted(module.name for module in pkgutil.iter_modules(import_module(package).__path__)):
+        yield import_module(f"{package}.{module}")
+
+
+def declared(
+    ours: Iterable[Declaration], group: str, name_of: Callable[[Any], str | None], wanted: str
+) -> dict[str, Declaration]:
+    """Collect declarations by name: ours, then what the entry points of a group bring.
+
+    Parameters
+    ----------
+    ours : iterable
+        What this package declares.
+    group : str
+        `LEARNERS` or `DATASETS`.
+    name_of : callable
+        Returns the name of a declaration; None of anything else.
+    wanted : str
+        What an entry point must bring, for messages.
+
+    Raises
+    ------
+    ConfigError
+        If an entry point cannot be imported, is no declaration, or has a name that is taken.
+    """
+    by_name = {str(name_of(declaration)): declaration for declaration in ours}
+    for entry in _entries(group):
+        package = "a package" if entry.dist is None else entry.dist.name
+        origin = f"{entry.value}, an entry point in {group} of {package}"
+        try:
+            brought = entry.load()
+        except Interrupted:
+            raise
+        except BaseException as error:  # code of other packages may raise anything
+            raise ConfigError(f"{origin}, cannot be loaded: {described(error)}") from error
+        name = name_of(brought)
+        if name is None:
+            raise ConfigError(f"{origin}, must be {wanted}, not {_described(brought)}")
+        if name in by_name:
+            raise ConfigError(f"{origin}, brings the name {name}, which is taken")
+        by_name[name] = brought
+    return by_name
+
+
+def _described(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
+@contextmanager
+def blamed() -> Iterator[None]:
+    """Turn whatever code of such a package raises in the block into one line that names it, even `SystemExit`.
+
+    Raises
+    ------
+    PluginError
+        If a line of such a package has led to the exception.
+    """
+    try:
+        yield
+    except (UserError, ContractError, Interrupted):
+        raise
+    except BaseException as error:
+        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+            module = str(frame.f_globals.get("__name__"))
+            package = _packages().get(module.partition(".")[0])
+            if package is not None:
+                raise PluginError(f"{package} has failed in line {line} of {module}: {described(error)}") from error
+        raise
+
+
+@cache
+def _packages() -> Mapping[str, str]:
+    """Return the names of the packages that have such entry points, by the first word of their modules' names."""
+    packages = {}
+    for entry in (*_entries(LEARNERS), *_entries(DATASETS)):
+        top = entry.value.partition(":")[0].partition(".")[0]
+        packages[top] = f"the package {top if entry.dist is None else entry.dist.name}"
+    return {top: package for top, package in sorted(packages.items()) if top not in ("", "budgetreg")}
+
+
+@cache
+def added_conf_dirs() -> tuple[Path, ...]:
+    """Return the configuration folders of the packages that have such entry points, without importing them."""
+    # `declared` reports an entry point that names no module, for which there is no spec.
+    specs = [spec for top in _packages() if (spec := util.find_spec(top)) is not None]
+    folders = (Path(place, "conf") for spec in specs for place in spec.submodule_search_locations or ())
+    return tuple(folder for folder in folders if folder.is_dir())
+
+
+def _entries(group: str) -> Iterator[metadata.EntryPoint]:
+    yield from sorted(metadata.entry_points(group=group), key=lambda entry: (entry.name, entry.value))

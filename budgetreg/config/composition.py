@@ -1,5 +1,9 @@
 """Composing configurations with Hydra, from our folder and those that other packages bring, and the words for it.
 
+A library call composes one configuration in a few milliseconds, `Composer`. Behind ``budgetreg run``, Hydra calls a
+task for each configuration; only its public parts are used: the compose API, the loader that it sets up, and its
+sweepers, launchers and shell completions, which are plugins.
+
 What Hydra raises becomes one line: what is wrong, and the choices or the nearest key. Names and paths are read as they
 were typed, and words that are printed can be pasted into a shell.
 """
@@ -7,12 +11,13 @@ were typed, and words that are printed can be pasted into a shell.
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_loader import ConfigLoader
@@ -21,13 +26,17 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Quote, QuotedString
 from hydra.core.plugins import Plugins
+from hydra.core.utils import run_job
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from hydra.experimental.callback import Callback
+from hydra.plugins.completion_plugin import CompletionPlugin
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from budgetreg.config import catalogue, extensions
+from budgetreg.config import catalogue
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import FORMER, Option
 from budgetreg.errors import ConfigError, nearest
@@ -42,13 +51,16 @@ _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*|[1-9][0-9]*", re.ASCII)  # what neither
 _KEYWORDS = ("true", "false", "null", "nan", "inf")
 _IN_DOUBLE_QUOTES = re.compile(r"""(?:[^"$`!\\]|\\(?!["$`\\\n]))*""")
 
+_CONFIG = "config"  # the file of the conf folder with which every composition begins
+Task = Callable[[DictConfig], Any]
+
 
 class ExtensionSearchPath(SearchPathPlugin):
     """Lets Hydra find the configuration files of other packages, after our own."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Append their folders."""
-        for folder in extensions.conf_dirs():
+        for folder in catalogue.added_conf_dirs():
             search_path.append("budgetreg-extension", str(folder))
 
 
@@ -199,6 +211,118 @@ def _overrides_only(recipe: DictConfig) -> bool:
     """Whether a recipe takes nothing from other files but the options of groups."""
     entries = recipe.get("defaults", [])
     return all(isinstance(entry, DictConfig) and str(*entry).startswith("override /") for entry in entries)
+
+
+def run_one(words: Sequence[str], task: Task) -> Any:
+    """Call a task for the configuration that some overrides make, and return what it returns.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Overrides in Hydra's grammar.
+    task : callable
+        Called with the configuration, while `HydraConfig` holds Hydra's own part of it.
+
+    Raises
+    ------
+    Exception
+        Whatever Hydra raises.
+    """
+    with composing() as loader:
+        config, context = _loaded(loader, words, RunMode.RUN)
+        job = run_job(task, config, job_dir_key="hydra.run.dir", job_subdir_key=None, hydra_context=context)
+    return job.return_value  # or raises what the task raised
+
+
+def run_sweep(words: Sequence[str], task: Task, folder: Path) -> Iterator[Any]:
+    """Call a task for each configuration of a sweep, perhaps in other processes, and yield what it returns.
+
+    Parameters
+    ----------
+    words, task
+        As for `run_one`; words such as ``k=2,4`` stand for several configurations, and a recipe among them may ask for
+        a sweep, too.
+    folder : Path
+        Where Hydra and its launchers leave files.
+
+    Raises
+    ------
+    Exception
+        Whatever Hydra and its plugins raise.
+    """
+    with composing() as loader:
+        config, context = _loaded(loader, [f"hydra.sweep.dir={for_hydra(str(folder))}", *words], RunMode.MULTIRUN)
+        loader.load_sweep_config = _each_cell_once(loader.load_sweep_config)  # type: ignore[method-assign]
+        plugins = Plugins.instance()
+        sweeper = plugins.instantiate_sweeper(config=config, hydra_context=context, task_function=task)
+        batches: Any = sweeper.sweep(arguments=list(config.hydra.overrides.task))
+    for batch in batches:
+        yield from (job.return_value for job in batch)
+
+
+def _loaded(loader: ConfigLoader, words: Sequence[str], mode: RunMode) -> tuple[DictConfig, HydraContext]:
+    config = loader.load_configuration(_CONFIG, [*words, f"hydra.mode={mode.name}"], mode)
+    return config, HydraContext(loader, callbacks=cast(Any, Callback()))  # callbacks that do nothing
+
+
+def _each_cell_once(compose: Callable[..., DictConfig]) -> Callable[..., DictConfig]:
+    """Return a function that composes each cell of a sweep once: Hydra does it to validate it, and again to run it."""
+    validated: dict[tuple[str, ...], DictConfig] = {}
+
+    def composed(master_config: DictConfig, sweep_overrides: Sequence[str]) -> DictConfig:
+        cell = tuple(sweep_overrides)
+        if cell in validated:
+            return validated.pop(cell)  # the job changes it
+        validated[cell] = compose(master_config, list(sweep_overrides))
+        return validated[cell]
+
+    return composed
+
+
+def show(words: Sequence[str]) -> None:
+    """Print the configuration that some overrides in Hydra's grammar make, without Hydra's own part."""
+    with composing() as loader:
+        config = loader.load_configuration(_CONFIG, list(words), RunMode.RUN)
+    print(OmegaConf.to_yaml(OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])), end="")
+
+
+def complete(words: Sequence[str]) -> None:
+    """Answer a shell: print the script that installs completion, or what the line in COMP_LINE can become.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What is asked for, install, uninstall or query, and the name of the shell: ``install=bash``.
+
+    Raises
+    ------
+    ConfigError
+        If this cannot be asked for, or Hydra knows no such shell.
+    """
+    action, _, shell = " ".join(words).partition("=")
+    if action not in ("install", "uninstall", "query") or not shell:
+        raise ConfigError("-sc needs install=SHELL or uninstall=SHELL, such as install=bash (see budgetreg run --help)")
+    with composing() as loader:
+        discovered: Any = Plugins.instance().discover(CompletionPlugin)
+        plugins = {plugin.provides(): plugin for plugin in discovered}
+        if shell not in plugins:
+            raise ConfigError(f"-sc {action}={shell}: no such shell; choices: {', '.join(sorted(plugins))}")
+        if action != "query" and sys.argv[0].endswith(".py"):  # the script that is printed names this program
+            raise ConfigError(f"-sc {action}={shell}: call budgetreg by that name, python -m cannot be completed")
+        plugin = plugins[shell](loader)
+        plugin.query(_CONFIG) if action == "query" else getattr(plugin, action)()
+
+
+def asks_for_sweep(words: Sequence[str]) -> bool:
+    """Return whether a recipe among some words, or a word, asks for a sweep; not if they cannot be composed."""
+    if not any(word.lstrip("+").startswith(("experiment", "hydra.mode")) for word in words):
+        return False  # without the tenth of a second that composing takes
+    try:
+        with composing() as loader:
+            config = loader.load_configuration(_CONFIG, list(words), RunMode.MULTIRUN, validate_sweep_overrides=False)
+    except Exception:  # whatever is wrong is raised again when the configuration is composed to be run
+        return False
+    return bool(config.hydra.mode == RunMode.MULTIRUN)
 
 
 def check_words(words: list[str]) -> None:

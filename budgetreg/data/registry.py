@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from budgetreg.config import extensions
+from budgetreg.config import catalogue
 from budgetreg.config.options import (
     FRACTION,
     NAME,
@@ -197,11 +197,11 @@ def kinds() -> Mapping[str, DatasetKind]:
     ConfigError
         If the declaration of another package cannot be loaded.
     """
-    modules = extensions.modules("budgetreg.data")
+    modules = catalogue.modules("budgetreg.data")
     ours: list[DatasetKind] = [kind for module in modules for kind in getattr(module, "KINDS", ())]
-    return extensions.declared(
+    return catalogue.declared(
         ours,
-        extensions.DATASETS,
+        catalogue.DATASETS,
         lambda brought: brought.name if isinstance(brought, DatasetKind) else None,
         "a DatasetKind",
     )

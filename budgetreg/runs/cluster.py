@@ -20,14 +20,12 @@ from threadpoolctl import threadpool_limits
 
 from budgetreg.data.cache import Stamp, trust, verified
 from budgetreg.errors import ConfigError, UserError, described
-from budgetreg.files import os_errors_explained
+from budgetreg.files import os_errors_explained, scratch_folder
 from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.attempts import Repetitions, attempt, batches
 from budgetreg.runs.journal import Entry
 from budgetreg.runs.manifest import libraries
-from budgetreg.runs.progress import reporter
-from budgetreg.runs.scratch import scratch_folder
+from budgetreg.runs.progress import Repetitions, attempt, batches, reporter
 from budgetreg.runs.workers import WorkerDied, interrupts_ignored, keep_freed_memory, pin_blas_threads
 
 _PERIOD = 2.0  # seconds without a result after which the scheduler is asked whether it is there
@@ -139,7 +137,7 @@ def arriving(
     Yields
     ------
     iterator of list of dict
-        The entries of repetitions that were computed together, as they arrive, see `budgetreg.runs.attempts.attempt`.
+        The entries of repetitions that were computed together, as they arrive, see `budgetreg.runs.progress.attempt`.
 
     Raises
     ------

@@ -1,22 +1,27 @@
-"""Progress while workers compute repetitions, a bar on the terminal, lines elsewhere; and the time that is left."""
+"""Computing repetitions in a process, and showing how far all of them are: a bar on a terminal, lines elsewhere."""
 
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from math import fsum
+from functools import partial
+from math import ceil, fsum, isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
 
+from budgetreg.config.catalogue import blamed
+from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
+from budgetreg.files import scratch_folder
 from budgetreg.notices import AsIs, in_one_line
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.journal import FINISHED, read_journal
-from budgetreg.runs.scratch import scratch_folder
+from budgetreg.runs.journal import FAILED, FINISHED, Entry, read_journal
 from budgetreg.runs.tables import JOURNAL
 
 PATIENCE_OF_LINES = 10.0
@@ -27,6 +32,95 @@ _SHORT = 5.0  # seconds that need no estimate
 
 Later = Callable[[float], float]
 """Given the seconds of a repetition, returns those of the runs that follow."""
+Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
+"""Given a plan, numbers of repetitions and a function to report their progress, returns their results."""
+
+
+def batches(plan: Plan, repetitions: Sequence[int], workers: int) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield repetitions for workers to compute together, each time with the place of the first of them."""
+    size = min(plan.repetitions_at_once, ceil(len(repetitions) / workers))
+    for first in range(0, len(repetitions), size):
+        yield first, repetitions[first : first + size]
+
+
+def attempt(
+    function: Repetitions, plan: Plan, repetitions: Sequence[int], progress: Callable[[float], None]
+) -> list[Entry]:
+    """Compute repetitions in this process.
+
+    Parameters
+    ----------
+    function : callable
+        As for `budgetreg.runs.runner.execute`.
+    plan : Plan
+        What is run.
+    repetitions : sequence of int
+        Which; they advance together.
+    progress : callable
+        Called with the fraction of them that is done, between 0 and 1.
+
+    Returns
+    -------
+    list of dict
+        The entry of each for the journal. If it failed, ``trace`` is its traceback, unless another package is to blame.
+
+    Raises
+    ------
+    UserError
+        If a repetition raises one, or needs more memory than there is.
+    """
+    started = time.perf_counter()
+    entries: list[Entry]
+    try:
+        # One thread, because the last bits of a sum depend on their number; no warnings, because overflow is refused.
+        with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore", divide="ignore"), blamed():
+            results = function(plan, repetitions, progress)
+        _refuse_overflow(results)
+        entries = [{"status": FINISHED, "result": result} for result in results]
+    except UserError:
+        raise
+    except Exception as error:
+        plugin = isinstance(error, PluginError)
+        if isinstance(error, ContractError) and not plugin:
+            raise
+        if len(repetitions) > 1:  # one of them failed: each is tried alone
+            entries = []
+            for done, repetition in enumerate(repetitions):
+                entries += attempt(function, plan, [repetition], partial(_share, progress, done, len(repetitions)))
+            return entries
+        if isinstance(error, MemoryError):
+            raise too_large(plan.config.algo.name, plan.d, error) from error
+        entries = [{"status": FAILED, "message": described(error), "trace": traceback.format_exc()}]
+        if plugin:
+            entries = [{"status": FAILED, "message": str(error)}]
+    progress(1.0)
+    seconds = (time.perf_counter() - started) / len(repetitions)
+    numbered = zip(repetitions, entries, strict=True)
+    return [{"repetition": repetition, **entry, "seconds": seconds} for repetition, entry in numbered]
+
+
+def _share(progress: Callable[[float], None], done: int, of: int, fraction: float) -> None:
+    """Report the progress of one repetition when some of the others are done."""
+    progress((done + fraction) / of)
+
+
+def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
+    """Refuse losses and models that are not finite; None is allowed, which stands for an error that is not defined."""
+    for result in results:
+        for point in result["curve"]:
+            for name in ("test_mse", "excess_loss"):
+                value = point.get(name)
+                if value is not None and not isfinite(value):
+                    raise _overflow(f"{name} is {value}", point["examples"])
+        if not all(np.isfinite(array).all() for array in result["model"].values()):
+            raise _overflow("what was learned is not finite", result["curve"][-1]["examples"])
+
+
+def _overflow(what: str, examples: int) -> DataError:
+    return DataError(
+        f"{what} after {examples} examples because numbers became too large: scale the data (dataset.scale=max_abs, a "
+        "target of about 1), or try smaller parameters"
+    )
 
 
 def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float], None]:

@@ -18,9 +18,8 @@ from budgetreg.errors import UserError
 from budgetreg.notices import plain_warnings, printable, say
 from budgetreg.protocol.plan import Plan, listed, of_unknown_scale
 from budgetreg.runs import workers
-from budgetreg.runs.attempts import Repetitions, attempt, batches
 from budgetreg.runs.journal import FAILED, Entry
-from budgetreg.runs.progress import Later, progress_bar, reporter
+from budgetreg.runs.progress import Later, Repetitions, attempt, batches, progress_bar, reporter
 from budgetreg.runs.store import Store
 
 _USELESS = 1e3

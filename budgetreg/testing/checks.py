@@ -16,8 +16,8 @@ import numpy as np
 
 from budgetreg.algorithms import contract
 from budgetreg.algorithms.learner import Batching, Fit, Learner, Observation, SideInformation, SubspaceLearner
+from budgetreg.config.catalogue import blamed
 from budgetreg.config.composition import Composer
-from budgetreg.config.extensions import blamed
 from budgetreg.config.options import REQUIRED, options_of
 from budgetreg.errors import ConfigError, DataError, described
 from budgetreg.metering.accessor import Accessor

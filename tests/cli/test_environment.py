@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.config import extensions
+from budgetreg.config import catalogue
 from budgetreg.errors import Interrupted, PluginError
 from budgetreg.notices import plain_warnings
 from budgetreg.runs.workers import interrupts_told_apart
@@ -76,7 +76,7 @@ def reach(tmp_path, monkeypatch):
     install_faulty(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "faulty.learner", raising=False)
-    extensions._packages.cache_clear()
+    catalogue._packages.cache_clear()
 
     def fail(how):
         from faulty import learner
@@ -86,7 +86,7 @@ def reach(tmp_path, monkeypatch):
         learner.reach("now")
 
     yield fail
-    extensions._packages.cache_clear()
+    catalogue._packages.cache_clear()
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -94,16 +94,16 @@ def test_whatever_another_package_raises_names_it(reach, how):
     with (
         pytest.raises(PluginError, match=r"^the package faulty has failed in line \d+ of faulty\.learner: \w") as error,
         interrupts_told_apart(),
-        extensions.blamed(),
+        catalogue.blamed(),
     ):
         reach(how)
     assert "\n" not in str(error.value)
 
 
 def test_other_code_and_interrupts_are_not_blamed_on_a_package(reach):
-    with pytest.raises(ZeroDivisionError), extensions.blamed():
+    with pytest.raises(ZeroDivisionError), catalogue.blamed():
         _ = 1 / 0
-    with pytest.raises(Interrupted), interrupts_told_apart(), extensions.blamed():
+    with pytest.raises(Interrupted), interrupts_told_apart(), catalogue.blamed():
         signal.raise_signal(signal.SIGINT)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.cli.fetch import fetch
+from budgetreg.cli.offers import fetch
 from budgetreg.data import mnist
 from budgetreg.errors import DataError
 
@@ -145,7 +145,7 @@ def test_the_command_prints_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen = []
-    monkeypatch.setattr("budgetreg.cli.fetch.fetch", lambda *call: seen.append(call) or "what is where")
+    monkeypatch.setattr("budgetreg.cli.offers.fetch", lambda *call: seen.append(call) or "what is where")
     assert main(["fetch", "mnist_3v5", f"dataset.root={tmp_path}"]) == 0
     assert main(["fetch", "mnist"]) == 0
     assert seen == [("mnist_3v5", str(tmp_path)), ("mnist", "data")]
@@ -173,5 +173,5 @@ def test_usage_mistakes_are_one_line(argv: list[str], parts: list[str], capsys: 
 
 
 def test_importing_the_command_imports_no_torchvision() -> None:
-    program = "import sys, budgetreg.cli.fetch; sys.exit('torchvision' in sys.modules)"
+    program = "import sys, budgetreg.cli.offers; sys.exit('torchvision' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True, timeout=120)

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetreg.cli.app import main
-from budgetreg.cli.common import console
-from budgetreg.cli.streams import patient_streams
-from budgetreg.notices import in_one_line, printable, table
+from budgetreg.cli.console import console
+from budgetreg.notices import in_one_line, patient_streams, printable, table
 from tests.sketches import sketch
 
 ODD = "a\x1b[31m\n\u202e\r\x9b"

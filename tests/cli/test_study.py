@@ -10,7 +10,7 @@ import pytest
 
 import budgetreg
 from budgetreg.cli.app import main
-from budgetreg.cli.study_parts import STUDY
+from budgetreg.cli.arguments import STUDY
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 

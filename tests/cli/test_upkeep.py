@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from budgetreg import files
 from budgetreg.cli.app import main
 from budgetreg.errors import DataError
 from budgetreg.files import signed
-from budgetreg.runs import scratch
 from budgetreg.runs.store import Store
 from tests.toy_runs import toy_entry, toy_plan, toy_run
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "argv", ["budgetreg"])
     before = dict(os.environ)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     yield tmp_path
     os.environ.clear()

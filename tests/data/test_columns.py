@@ -18,7 +18,7 @@ from budgetreg.errors import DataError
 from budgetreg.notices import each_once
 from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.runs.models import predict
-from budgetreg.runs.repricing import repriced
+from budgetreg.runs.series import repriced
 from tests.plans import configured, planned
 from tests.tiers import quick_but
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from budgetreg.analysis.comparisons import ResampledCurves
-from budgetreg.cli.common import console
-from budgetreg.cli.plan_table import plan_table
+from budgetreg.cli.console import console
+from budgetreg.cli.run import plan_table
 from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import about_curves
 from budgetreg.figures.specification import Drawing, axes_of

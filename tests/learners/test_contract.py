@@ -15,7 +15,7 @@ from budgetreg.algorithms.imputation import ImputedGradientLearner
 from budgetreg.algorithms.learner import Learner, Parameter, RunContext, SideInformation, SubspaceLearner
 from budgetreg.algorithms.vectors import inner_products, sum_in_order
 from budgetreg.cli.app import main
-from budgetreg.config import catalogue, extensions
+from budgetreg.config import catalogue
 from budgetreg.errors import ContractError, UserError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table, WithIntercept
@@ -194,7 +194,7 @@ def test_options_of_a_class_that_is_no_dataclass_are_refused(monkeypatch: pytest
         core: ClassVar[str] = "undecorated"
         shrinkage: float = extend.option("the shrinkage", extend.POSITIVE)
 
-    monkeypatch.setattr(extensions, "declared", lambda *arguments: {"undecorated": Undecorated})
+    monkeypatch.setattr(catalogue, "declared", lambda *arguments: {"undecorated": Undecorated})
     with pytest.raises(ContractError, match=r"^Undecorated declares options: decorate it with @dataclass"):
         registry.cores.__wrapped__()
 

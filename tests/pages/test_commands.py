@@ -78,8 +78,8 @@ def without_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what commands without ``--dry-run`` compute or fetch."""
     monkeypatch.setattr("budgetreg.cli.reproduce.reproduce", lambda *_: [])
     monkeypatch.setattr("budgetreg.cli.reproduce.reproduce_quickly", lambda *_: [])
-    monkeypatch.setattr("budgetreg.cli.check.run_checks", lambda _: [])
-    monkeypatch.setattr("budgetreg.cli.fetch.fetch", lambda *_: "")
+    monkeypatch.setattr("budgetreg.testing.checks.run_checks", lambda _: [])
+    monkeypatch.setattr("budgetreg.cli.offers.fetch", lambda *_: "")
 
 
 def unescaped(markdown: str) -> str:

@@ -20,7 +20,7 @@ from budgetreg.errors import BudgetExceeded, ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, revealed
-from budgetreg.runs.repricing import repriced
+from budgetreg.runs.series import repriced
 from tests.plans import configured, planned
 from tests.tiers import quick_but
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from budgetreg.algorithms import registry
-from budgetreg.config import extensions, options
+from budgetreg.config import catalogue, options
 from budgetreg.config.options import Option, one_of
 from budgetreg.data.registry import DatasetKind, kinds
 from budgetreg.protocol.configuration import Config, validate
@@ -33,7 +33,7 @@ def with_option(declared: Any) -> Any:
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any], Any]], None]]:
     """Replace all learners and kinds of data by what a function returns for them."""
-    collect = extensions.declared
+    collect = catalogue.declared
 
     def forget() -> None:
         for remembered in (registry.cores, registry.parameters, kinds):
@@ -41,7 +41,7 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any
 
     def change(function: Callable[[Any], Any]) -> None:
         monkeypatch.setattr(
-            extensions,
+            catalogue,
             "declared",
             lambda *where: {name: function(declaration) for name, declaration in collect(*where).items()},
         )

@@ -9,8 +9,7 @@ import pytest
 import budgetreg
 from budgetreg.cli.app import main
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.runs.repricing import repriced
-from budgetreg.runs.series import read_series
+from budgetreg.runs.series import read_series, repriced
 
 SMALL = {
     "dataset": "diabetes",

@@ -10,18 +10,17 @@ from types import SimpleNamespace
 import pytest
 from filelock import FileLock
 
-from budgetreg.cli import fetch
+from budgetreg.cli import offers
 from budgetreg.cli.app import main
 from budgetreg.data import cache, mnist
 from budgetreg.errors import DataError
-from budgetreg.files import write_atomically
-from budgetreg.runs.scratch import remove_abandoned, scratch_folder
+from budgetreg.files import remove_abandoned, scratch_folder, write_atomically
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
-from budgetreg.runs.scratch import scratch_folder
+from budgetreg.files import scratch_folder
 with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
     (folder / "content").write_text("half")
     print(folder, flush=True)
@@ -103,7 +102,7 @@ def test_a_fetch_removes_the_folders_of_killed_fetches(tmp_path: Path, monkeypat
     monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(datasets=None))
     for exists in (True, False):
         with pytest.raises(DataError, match="download of MNIST failed"):
-            fetch.fetch("mnist", str(tmp_path))
+            offers.fetch("mnist", str(tmp_path))
         assert theirs.exists() == exists
         kill(process)
 

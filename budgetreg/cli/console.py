@@ -1,7 +1,6 @@
-"""Parts of several commands: paths as the user writes and reads them, and the console."""
+"""The console for tables, and paths as the user writes and reads them."""
 
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,6 @@ from budgetreg.errors import ConfigError
 from budgetreg.files import at_home
 from budgetreg.notices import AsIs, in_one_line
 
-_HOME = re.compile(
-    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=[=,])~[^/,]*(?=[/,]|$)"
-)  # text in quotes; a path's begin
 _WIDE = 200  # columns of a table that goes to a file
 
 
@@ -30,14 +26,6 @@ def refuse_root(out: Path | str) -> None:
     path = Path(os.path.realpath(at_home(out)))
     if path == path.parent:
         raise ConfigError(f"out={out}: is the root of the file system: choose a folder below it, such as out=runs/mine")
-
-
-def with_home(word: str) -> str:
-    """Return an override with the home folder in place of ``~``.
-
-    Shells expand it only at the beginning of a word, and Hydra's grammar forbids it outside quotes.
-    """
-    return _HOME.sub(lambda part: str(at_home(part[0])) if part[0].startswith("~") else part[0], word)
 
 
 def shown(path: Path) -> str:
