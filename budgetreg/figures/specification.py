@@ -32,6 +32,12 @@ from budgetreg.runs.series import ALONG, MEASURES, SUBSPACE_MEASURES, Series, bu
 _FURTHER = Requirement(
     "names with the kind bills", lambda value: MAPPING.accepts(value) and set(value.values()) <= {"bills"}
 )
+_VERDICTS = Requirement(
+    "lists of claims with the keys holds, open and fails",
+    lambda value: (
+        MAPPING.accepts(value) and set(value) <= {"holds", "open", "fails"} and all(map(LIST.accepts, value.values()))
+    ),
+)
 _RULES: Rules = {
     "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios")),
     "also": ("the kinds of further figures, by the ends of their names", _FURTHER),
@@ -42,6 +48,7 @@ _RULES: Rules = {
     "panels": ("what has a panel for each value", NAME | LIST),
     "titles": ("the titles of panels", MAPPING),
     "finding": ("the figure's title: what it shows", TEXT),
+    "rests_on": ("the claims that the title rests on, by verdict", _VERDICTS),
     "band": ("the band", one_of("interval", "spread")),
     "named": ("the learners that are not grey", LIST),
     "names": ("what labels are called", MAPPING),
@@ -88,6 +95,9 @@ class Drawing:
         Titles of panels, by value; several are joined by a comma.
     finding : str
         What the figure shows, in a sentence above it.
+    rests_on : mapping of str to sequence of str
+        The claims that this sentence rests on, by their verdict: ``holds``, ``open`` or ``fails``. ``*`` stands for any
+        letters, and ``claim@preset`` for the verdict under one preset.
     band : {'interval', 'spread'}
         The 90 % interval of the mean by bootstrap, or 5 to 95 % of repetitions that differ in the true weights.
     named : sequence of str
@@ -133,6 +143,7 @@ class Drawing:
     panels: Sequence[str] = ("dataset",)
     titles: Mapping[str, str] = field(default_factory=dict)
     finding: str = ""
+    rests_on: Mapping[str, Sequence[str]] = field(default_factory=dict)
     band: str = "interval"
     named: Sequence[str] = field(default_factory=list)
     names: Mapping[str, str] = field(default_factory=dict)
