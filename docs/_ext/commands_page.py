@@ -1,7 +1,7 @@
 """The reference of the commands, from the parsers that read them."""
 
 from budgetreg.cli.app import COMMANDS
-from budgetreg.cli.arguments import PARTS, parser_of
+from budgetreg.cli.arguments import STUDY, parser_of
 from markup import block, escaped
 
 
@@ -10,7 +10,7 @@ def commands(_: str) -> str:
     sections = []
     for name, (_module, _function, what) in COMMANDS.items():
         sections += [f"## budgetreg {name}", _sentence(what), _help(name)]
-        for part, described in PARTS.get(name, {}).items():
+        for part, described in STUDY.items() if name == "study" else ():
             sections += [f"### budgetreg {name} {part}", _sentence(described.headline), _help(f"{name} {part}")]
     return "\n\n".join(sections)
 
