@@ -607,8 +607,8 @@ def attainable(x: np.ndarray) -> np.ndarray:
 def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> list[Series]:
     """Return series as `read_series` does, with the costs by another price list.
 
-    The reveals are recorded, so that no run has to be repeated. Only price-aware draws, and those of runs with other free
-    attributes, would have been different. All other results of a run stay as they are.
+    The reveals are recorded, so that no run has to be repeated. Only price-aware draws, and those of runs with other
+    free attributes, would have been different. All other results of a run stay as they are.
 
     Parameters
     ----------
