@@ -1,9 +1,7 @@
 """Measure what a fit of AEMR costs as the number of attributes grows: its moments, and the chain of its factor model.
 
-One stream of 10,000 examples that ten factors move, of each of which 5 attributes were seen, uniformly; no intercept.
-The first fit of the factor model runs its chain from the beginning, a later one continues it. A line shows the CPU
-seconds of one fit, the least of several rounds. Prints a table, also of the most memory that a fit takes beside what
-was revealed, and writes results/bench/moments.csv, moments.png, moments.pdf and moments.txt, this text.
+Prints a table, also of the most memory that a fit takes beside what was revealed, and writes results/bench/moments.csv,
+moments.png, moments.pdf and moments.txt.
 
     .venv/bin/python scripts/bench_moments.py
 """
@@ -27,6 +25,12 @@ from budgetreg.streams import generator
 
 EXAMPLES, K, FACTORS, N_FACTORS = 10_000, 5, 10, 20
 FINDING = "AEMR, 5 attributes of each of 10,000 examples: beyond 1,000 attributes its moments take most of the time"
+CAPTION = """moments: the time of a fit of AEMR against the number of attributes: its moments, and its factor model
+
+Lines show the CPU seconds of one fit, the least of several rounds, on one stream of 10,000 examples that ten factors
+move; 5 attributes of each were seen, uniformly; no intercept. The first fit of the factor model runs its chain from the
+beginning, a later one continues it.
+"""
 LINES = {
     "s_moments": ("moments", Style(COLOURS["indigo"], "D", heavy=True)),
     "s_partner_first": ("factor model, first", Style(COLOURS["violet"], "o", heavy=True)),
@@ -96,7 +100,7 @@ def main() -> None:
     bench.save(frame, "moments")
     lines = {label: (frame.set_index("d")[column], look) for column, (label, look) in LINES.items()}
     labels = "attributes of an example, d", "CPU seconds of a fit"
-    bench.draw(lines, labels, FINDING, __doc__ or "", "moments")
+    bench.draw(lines, labels, FINDING, CAPTION, "moments")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,7 @@
 """Draw the error of AEMR divided by that of full rows, against the number of rows for the same attributes.
 
-x: full rows that have as many attributes as AEMR sees, divided by the number of attributes, d = 20. y: mean test error
-of AEMR with k = 4, divided by that of ridge on these rows (upper panels) or of lasso (lower panels), over 10
-repetitions; below 1 AEMR is better. Each line has a noise: the share of the target's variance that no attribute
-explains.
-
 Reads results/aemr/full_rows/curves.csv, which `budgetreg reproduce aemr/full_rows` writes. Prints a table and writes
-results/aemr/full_rows_ratio.png, .pdf and .txt, this text:
+results/aemr/full_rows_ratio.png, .pdf and .txt:
 
     .venv/bin/python scripts/full_rows.py
 """
@@ -25,6 +20,13 @@ D = 20
 NOISES = dict(zip(("02", "10", "30", "60"), zip(("0.02", "0.1", "0.3", "0.6"), VARIANTS, strict=False), strict=True))
 STRUCTURES = {"independent": "independent attributes", "factors": "three common factors"}
 RIVALS = ("ridge", "lasso")
+CAPTION = """full_rows_ratio: the error of AEMR divided by that of full rows, against the number of rows
+
+x: full rows that have as many attributes as AEMR sees, divided by the number of attributes, d = 20. y: mean test error
+of AEMR with k = 4, divided by that of ridge on these rows (upper panels) or of lasso (lower panels), over 10
+repetitions; below 1 AEMR is better. Each line has a noise: the share of the target's variance that no attribute
+explains.
+"""
 
 
 def ratios() -> pd.DataFrame:
@@ -73,7 +75,7 @@ def main() -> None:
     table = ratios()
     print(table.round(2).to_string())
     with own_settings():
-        write_figure(picture(table), __doc__ or "", RESULTS, "full_rows_ratio")
+        write_figure(picture(table), CAPTION, RESULTS, "full_rows_ratio")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,10 @@ WITH_GAPS = "gaps"
 """Learners whose file advises them with this word impute missing values, and stand for full rows where some are."""
 
 _STYLE = Requirement(
-    "a colour and a marker, such as {colour: blue, marker: o}, and heavy: true for heavy lines",
-    lambda value: isinstance(value, dict) and {"colour", "marker"} <= value.keys() <= {"colour", "marker", "heavy"},
+    "a colour and a marker, such as {colour: blue, marker: o}, and heavy: true or broken: true for such lines",
+    lambda value: (
+        isinstance(value, dict) and {"colour", "marker"} <= value.keys() <= {"colour", "marker", "heavy", "broken"}
+    ),
 )
 
 

@@ -45,7 +45,7 @@ groups:
 {groups}
 
 keys (see --cfg job for all of them):
-  k              attributes of each training example that a learner may see, all uses together
+  k              attributes that a learner may see in each training example, counting every use
   repetitions    number of random splits
   seed           whole number
   checkpoints    number of points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
@@ -438,7 +438,12 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         """Write one HTML page: figures, tables, the bill, claims with their verdicts, and what computed the results.
         The page needs no other file and no network, and the same results give the same page. Runs that are not complete
         are shown as far as they are.""",
-        _dir("places", "a run, an advice, a reproduced figure, a folder above such, or the file of a study", Path, "+"),
+        _dir(
+            "places",
+            "a run, a recommendation, a reproduced figure, a folder above such, or the file of a study",
+            Path,
+            "+",
+        ),
         _option(
             "--out",
             type=Path,

@@ -48,19 +48,19 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     unit = _unit(candidates)
     measures = _measures(candidates)
     heads = (
-        *("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "behind", "best in"),
+        *("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "worse by", "best in"),
         *measures.values(),
     )
     spent = f"{unit}: what was spent; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
         [
-            f"{spent}error: {y.label}, with its 90 % interval; behind: above the best, clearly worse if the interval "
+            f"{spent}error: {y.label}, with its 90 % interval; worse by: above the best, clearly worse if the interval "
             "lies above 0; best in: share of resampled means"
         ],
         *(
             # On a narrow terminal, intervals stand below their numbers.
-            Column(head, justify="left" if head == "learner" else "right", no_wrap=head not in ("error", "behind"))
+            Column(head, justify="left" if head == "learner" else "right", no_wrap=head not in ("error", "worse by"))
             for head in heads
         ),
     )
@@ -183,7 +183,7 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
     for beside, algo in zip(2 ** np.linspace(-_HALF_WIDTH, _HALF_WIDTH, len(learners)), learners, strict=True):
         points = [candidate for candidate in by_budget if candidate.series.algo == algo]
-        colour, marker, _ = style(algo)
+        colour, marker, *_ = style(algo)
         full = points[0].series.of_full_rows
         error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
         x = np.array([point.series.k * beside for point in points])
@@ -259,7 +259,7 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
     )
     lines = [
         f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {sum_} {unit}' for sum_ in cost)}, "
-        f"error {error}, behind {behind}, best in {share}"
+        f"error {error}, worse by {behind}, best in {share}"
         f"{''.join(f', {head} {value}' for head, value in zip(measures.values(), more, strict=True))}"
         for (k, algo, examples, paid, *cost, error, behind, share), more in (
             (_cells(candidate, unit, {}), _of_labels(candidate, measures)) for candidate in candidates

@@ -89,8 +89,9 @@ __all__ = [
 
 
 _DOTS_PER_INCH = 150
-_PANELS = {1: (6.6, 4.0), 2: (5.6, 3.6), 3: (4.6, 3.2)}  # inches, by the number in a row
+_PANELS = {1: (6.6, 4.0), 2: (4.65, 3.3)}  # inches, by the number in a row
 _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
+_SAMPLE, _LETTERS_OF_LEGEND = 0.6, 15.5  # inches of a line and its margins; letters per inch
 _LETTERS_PER_INCH = 10.6  # of a title
 _LETTERS, _LETTERS_OF_TICK = 70, 35  # in a line of a title, and of the name of a tick
 # Without these, files would hold the date and the version of the drawing library.
@@ -245,12 +246,24 @@ class Panels:
 
     def finish(self, finding: str, legend_rows: int) -> None:
         """Write the finding above the panels, and set the size with space for the legend."""
-        rows = sum(place.first for place in self.places)
-        width = ceil(len(self.places) / rows) * self.panel[0]
-        self.figure.set_figwidth(width)
+        self.figure.set_figwidth(self.width)
         lines = write_finding(self.figure, finding)
-        height = rows * self.panel[1] + legend_rows * _LEGEND_ROW + lines * _TITLE_ROW
-        self.figure.set_size_inches(width, height)
+        height = self.rows * self.panel[1] + legend_rows * _LEGEND_ROW + lines * _TITLE_ROW
+        self.figure.set_size_inches(self.width, height)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of panels."""
+        return sum(place.first for place in self.places)
+
+    @property
+    def width(self) -> float:
+        """The width of the figure in inches."""
+        return ceil(len(self.places) / self.rows) * self.panel[0]
+
+    def legend_columns(self, texts: Iterable[str]) -> int:
+        """Return how many columns a legend of some texts has space for."""
+        return max(1, int(self.width // (_SAMPLE + max(map(len, texts), default=0) / _LETTERS_OF_LEGEND)))
 
 
 def sheet(*counts: int, share_y: bool = False) -> Panels:
@@ -259,7 +272,7 @@ def sheet(*counts: int, share_y: bool = False) -> Panels:
     Examples
     --------
     >>> [len([place for place in sheet(5).places if place.lowest]), len(sheet(8, 2).places)]
-    [2, 10]
+    [1, 10]
     """
     figure = Figure(layout="constrained")
     rows = [panels for count in counts for panels in _in_rows(count)]
@@ -276,10 +289,8 @@ def sheet(*counts: int, share_y: bool = False) -> Panels:
 
 
 def _in_rows(count: int) -> list[int]:
-    """Return how many panels each row has: two or three, if that leaves no slot empty."""
-    columns = 2 if count == 4 else next((columns for columns in (3, 2) if count % columns == 0), min(count, 3))
-    rows = -(-count // columns)
-    return [count // rows + (row < count % rows) for row in range(rows)]
+    """Return how many panels each row has: two, and the last row one if their number is odd."""
+    return [2] * (count // 2) + [1] * (count % 2)
 
 
 def write_finding(figure: Figure, finding: str) -> int:
@@ -384,8 +395,8 @@ class Compact(Formatter):
         self._decimals = max((len(f"{tick:.4g}".partition(".")[2]) for tick in locs if small), default=0)
 
 
-def set_ticks(ax: Axes, *, x: bool = True, y: bool = True) -> None:
-    """Give the axes of a panel compact ticks; call it when the scales are set."""
+def set_ticks(ax: Axes, *, x: bool = True, y: bool = True, most: int = _MOST) -> None:
+    """Give the axes of a panel compact ticks, on linear axes at most so many; call it when the scales are set."""
     for axis, wanted in ((ax.xaxis, x), (ax.yaxis, y)):
         if not wanted:
             continue
@@ -394,7 +405,7 @@ def set_ticks(ax: Axes, *, x: bool = True, y: bool = True) -> None:
             axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
             axis.set_minor_formatter(NullFormatter())
         else:
-            axis.set_major_locator(MaxNLocator(_MOST - 1, steps=[1, 2, 2.5, 5, 10]))
+            axis.set_major_locator(MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]))
             axis.set_major_formatter(Compact())
 
 

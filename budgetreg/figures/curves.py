@@ -46,7 +46,6 @@ from budgetreg.figures.specification import BANDS, PLAIN, RELATIVE, Axis, Drawin
 from budgetreg.runs.series import Series, along, attainable
 
 _Curves = Sequence[tuple[Series, pd.DataFrame]]
-_LONGEST_IN_TWO_COLUMNS = 42  # letters
 _LETTERS_BESIDE = 30  # of a line beside the y axis
 _MOST_MARKERS = 15
 _GREY = "#555555"
@@ -143,13 +142,13 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     labels_fit = all(fit(of_panel, drawn.panel[1] - 1) for of_panel in ends)
     lines = {line.get_label() for place in drawn.places for line in place.ax.lines}
     entries = _legend_entries(series, {} if labels_fit else looks, lines, drawing)
-    columns = 2 if max(map(len, [*entries, drawing.note])) <= _LONGEST_IN_TWO_COLUMNS else 1
-    columns *= max(1, len(panels) // sum(place.first for place in drawn.places))
+    columns = drawn.legend_columns([*entries, drawing.note])
     drawn.finish(drawing.finding, ceil((len(entries) + bool(drawing.note)) / columns))
     legend(drawn.figure, entries, columns, drawing.note)
     if labels_fit:
         label_ends(drawn.figure, {place.ax: of_panel for place, of_panel in zip(drawn.places, ends, strict=True)})
-    return drawn.figure, _once(remarks, {drawing.title(in_panel) for in_panel in panels})
+    until = [f"Checkpoints beyond {drawing.until:,.0f} on the x axis are not shown."] if drawing.until else []
+    return drawn.figure, [*until, *_once(remarks, {drawing.title(in_panel) for in_panel in panels})]
 
 
 def _once(remarks: Sequence[tuple[str, str]], all_titles: Collection[str]) -> list[str]:
@@ -173,7 +172,8 @@ def _mean_curve(series: Series, x: Axis, y: Axis, drawing: Drawing) -> pd.DataFr
     low, high = drawing.edges(series.points, y.column)
     at = along(x.column, series, series.mean)
     curve = series.mean.assign(**{x.column: at, LOW: low, HIGH: high})
-    return within_total(series, curve[attainable(at)], x)
+    shown = attainable(at) & (at <= (drawing.until or np.inf))
+    return within_total(series, curve[shown], x)
 
 
 def _ranges(curves: Sequence[_Curves], y: Axis, drawing: Drawing) -> list[Range]:
@@ -452,13 +452,13 @@ def bounds(curves: Sequence[tuple[Series, pd.DataFrame]], column: str) -> tuple[
         f"{why} ({', '.join(labels)})"
         for labels, why in (
             (vacuous, "they lie above the zero predictor's error"),
-            (outside, "the data may lie outside what the theorems assume, attributes in the unit range and |y| <= B"),
+            (outside, "the data may violate the assumptions, attributes in the unit range and |y| <= B"),
         )
         if labels
     ]
     parts = [_OF_REGRESSORS] if lines else []
     if left_out:
-        parts.append(f"{'Other bounds' if lines else 'Bounds'} of theory are not drawn: {'; '.join(left_out)}.")
+        parts.append(f"{'Other theoretical' if lines else 'Theoretical'} bounds are omitted: {'; '.join(left_out)}.")
     return lines, " ".join(parts)
 
 

@@ -2,8 +2,9 @@
 
 Our learners are heavy and indigo, violet, lilac or plum, published ones have colours, learners that see full rows are
 black, and the others are grey. Regressors differ in colour from each other, and so do learners of subspaces, except the
-black and the grey ones, which differ in marker. Colour-blind readers can distinguish the colours: they are Okabe and
-Ito's (2008, "Color Universal Design") without yellow, which fades on white, and some of Tol's muted scheme (Tol 2021).
+black and the grey ones, which differ in marker; lasso's lines are broken, ridge's are not. Colour-blind readers can
+distinguish the colours: they are Okabe and Ito's (2008, "Color Universal Design") without yellow, which fades on white,
+and some of Tol's muted scheme (Tol 2021), with an indigo that is lighter than black without colours, too.
 """
 
 import zlib
@@ -28,7 +29,7 @@ COLOURS = {
     "grey": "#808080",
     "olive": "#999933",
     "wine": "#882255",
-    "indigo": "#332288",
+    "indigo": "#4433BB",
     "violet": "#7A5CD6",
     "lilac": "#B18FE3",
     "plum": "#AA4499",
@@ -41,11 +42,12 @@ COLOURS = {
 
 
 class Style(NamedTuple):
-    """Colour, as ``#RRGGBB``, and marker, as matplotlib's letter, of a learner; and whether its lines are heavy."""
+    """Colour, as ``#RRGGBB``, and marker, as matplotlib's letter, of a learner; whether lines are heavy, or broken."""
 
     colour: str
     marker: str
     heavy: bool = False
+    broken: bool = False
 
 
 VARIANTS = tuple(
@@ -75,7 +77,8 @@ def style(algo: str) -> Style:
     chosen = catalogue.content("algo", algo).get("style") if algo in catalogue.options("algo") else None
     if not chosen:
         return _FALLBACK[zlib.crc32(algo.encode()) % len(_FALLBACK)]
-    return Style(COLOURS.get(chosen["colour"], chosen["colour"]), chosen["marker"], bool(chosen.get("heavy")))
+    colour, (heavy, broken) = chosen["colour"], (bool(chosen.get(key)) for key in ("heavy", "broken"))
+    return Style(COLOURS.get(colour, colour), chosen["marker"], heavy, broken)
 
 
 Looks = Mapping[str, Mapping[str, Any]]
@@ -88,6 +91,7 @@ _PUBLISHED: Mapping[str, Mapping[str, Any]] = {
 _HEAVY, _USUAL, _FAINT = 2.6, 1.5, 1.0  # points
 _TINTS = (0.0, 0.4, 0.6, 0.75)  # shares of white, for the variants of one learner among others
 _BLACK = COLOURS["black"]
+_BROKEN = "-."  # unlike what was published, and unlike bounds
 
 
 def looks_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> Looks:
@@ -129,17 +133,18 @@ def _looks_of_variants(series: Sequence[Series]) -> Looks:
             looks[curve.label] = look_of(curve.algo)
         else:
             at = names.index(within_learner(curve))
-            colour, marker, _ = VARIANTS[at % len(VARIANTS)]
+            colour, marker, *_ = VARIANTS[at % len(VARIANTS)]
             looks[curve.label] = _look(colour, marker, _USUAL, hollow=at >= len(VARIANTS))
     return looks
 
 
 def look_of(algo: str, variant: int = 0) -> dict[str, Any]:
     """Return the look of a learner's variant: lighter than the learner's own, with hollow markers for each second."""
-    colour, marker, heavy = style(algo)
+    colour, marker, heavy, broken = style(algo)
     shade = lighter(colour, _TINTS[variant % len(_TINTS)])
     hollow = (variant + variant // len(_TINTS)) % 2 == 1
-    return _look(shade, marker, _HEAVY if heavy else _USUAL, hollow=hollow)
+    look = _look(shade, marker, _HEAVY if heavy else _USUAL, hollow=hollow)
+    return {**look, "linestyle": _BROKEN} if broken else look
 
 
 def is_heavy(look: Mapping[str, Any]) -> bool:

@@ -26,10 +26,11 @@ from budgetreg.figures.looks import Looks, looks_of, published_look
 from budgetreg.figures.specification import BANDS, Axis, Drawing, axes_of
 from budgetreg.runs.series import Series, along
 
-_PANEL = (2.6, 2.3)  # inches
+_PANEL = (1.86, 2.3)  # inches
 _HEIGHTS = (3, 2)  # of a learner's curve, and of its difference
 _BAND, _MARGIN = 0.18, 0.05  # opacity; share of an axis that is left free
-_LETTERS = 24  # of a line of text
+_LETTERS, _LETTERS_BELOW = 24, 18  # of a line of text beside the y axis, and below the x axis
+_MOST_TICKS = 4
 _GREY = "#555555"
 _OUTSIDE: dict[str, Any] = {
     "linestyle": "none",
@@ -80,13 +81,14 @@ def _draw_row(
 ) -> list[str]:
     """Draw a row of learners; return in words where the mean of each lies outside its band."""
     x, y = axes_of(learners, drawing)
+    below_axis = "\n".join(wrap(x.label, _LETTERS_BELOW))
     reference, *others = learners
     title = drawing.title(learners)
     outside = {}
     for ax, learner in zip(above, learners, strict=False):
         outside[learner.label] = _draw_curve(ax, learner, looks[learner.label], x, y, drawing)
     above[0].set_ylabel("\n".join(wrap(y.text, _LETTERS)))
-    above[0].set_xlabel(x.label)
+    above[0].set_xlabel(below_axis)
     above[0].tick_params(labelbottom=True)
     inside = [np.zeros(1)]  # the line that a learner without a difference lies on
     for ax, learner in zip(below[1:], others, strict=False):
@@ -95,7 +97,7 @@ def _draw_row(
         away = np.isin(points, outside[learner.label])
         inside += [low[~away], middle[~away], high[~away]]
         _draw_difference(ax, points, (low, middle, high), away, looks[learner.label], x)
-        ax.set_xlabel(x.label)
+        ax.set_xlabel(below_axis)
     values = np.concatenate(inside)
     margin = _MARGIN * (np.ptp(values[np.isfinite(values)]) or 1.0)
     below[0].set_ylim(np.nanmin(values) - margin, np.nanmax(values) + margin)  # for all of them
@@ -204,7 +206,7 @@ def _prepare(ax: Axes, x: Axis, *, log: bool) -> None:
     if log:
         ax.set_yscale("log", nonpositive="mask")
     ax.margins(_MARGIN)
-    set_ticks(ax)
+    set_ticks(ax, most=_MOST_TICKS)
     grid(ax)
 
 

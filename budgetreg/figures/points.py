@@ -278,8 +278,8 @@ def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Panels, list[tu
 
 
 def _pairs_of_axes(panels: int) -> Panels:
-    """Return a figure with two axes for each panel, at most three panels in a row and no empty slot."""
-    columns = 2 * next(columns for columns in (3, 2, 1) if panels % columns == 0)
+    """Return a figure with two axes for each panel, at most two panels in a row and no empty slot."""
+    columns = 2 * (1 + (panels % 2 == 0))
     figure = Figure(layout="constrained")
     axes = figure.subplots(2 * panels // columns, columns, squeeze=False, sharey=True)
     first, *others = axes[:, 1::2].flat
@@ -325,7 +325,7 @@ def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing)
     learners = dict.fromkeys(curve.algo for curve in series)
     for place, algo in enumerate(learners):
         last = sorted(float(curve.mean[y.column].iloc[-1]) for curve in series if curve.algo == algo)
-        colour, marker, _ = style(algo)
+        colour, marker, *_ = style(algo)
         # Dots are in order from left to right: their places are the same in every run, and close dots do not overlap.
         at = place + _HALF_WIDTH * np.linspace(-1, 1, len(last)) if len(last) > 1 else np.array([place])
         ax.plot(at, last, linestyle="none", marker=marker, markersize=4, color=colour, alpha=0.7)

@@ -55,6 +55,7 @@ _RULES: Rules = {
     "against": ("the learner that others are compared with", NAME | MAPPING | NOTHING),
     "beside": ("the recipes whose results the figure shows, too", LIST),
     "apart": ("the learners with panels of their own", LIST),
+    "until": ("the last x of curves that is shown", POSITIVE | NOTHING),
     "top": ("where the y axis ends", POSITIVE | NOTHING),
     "bottom": ("where the y axis begins", POSITIVE | NOTHING),
     "published_as": ("how published numbers are drawn", one_of("curves", "crosses")),
@@ -80,7 +81,7 @@ class Drawing:
         Curves; a dot per data set and learner at the last checkpoint, with the median; a point per learner and
         value of a variable; a panel per learner, with its paired difference from one of them; the last errors of
         variants, divided by that of one of them; what was paid beside the last error; and what
-        commands draw of an advice and of a study.
+        commands draw of a recommendation and of a study.
     also : mapping of str to str
         The kinds of further figures of the same curves, by what their files' names end with.
     x : str or None
@@ -110,6 +111,8 @@ class Drawing:
         Recipes whose panels the figure shows before those of its own.
     apart : sequence of str
         Learners that have panels of their own below those of the others, with the one of `against` beside them.
+    until : float or None
+        Checkpoints beyond this x are not shown; None: all are.
     top : float or None
         Where the y axis ends; None: where the values of the later half of the checkpoints ask for.
     bottom : float or None
@@ -150,6 +153,7 @@ class Drawing:
     against: Condition | None = None
     beside: Sequence[str] = field(default_factory=list)
     apart: Sequence[str] = field(default_factory=list)
+    until: float | None = None
     top: float | None = None
     bottom: float | None = None
     published_as: str = "curves"
@@ -326,8 +330,7 @@ ATTRIBUTES = Axis(
     "attributes",
     "attributes seen in training",
     "attributes seen in training",
-    "attributes seen in training, the mean over repetitions of what was charged at each checkpoint; a "
-    "checkpoint is a number of training examples",
+    "attributes charged by each checkpoint, mean over repetitions",
 )
 _BILLED = (
     "what pilot and final run were charged by each checkpoint, mean over repetitions, and before them what tuning "
@@ -345,8 +348,7 @@ COST = Axis(
     "cost",
     "spent on attributes in training, in {unit}",
     "money spent in training",
-    "what the attributes seen in training cost, in {unit}: the mean over repetitions of what was charged at each "
-    "checkpoint, by the price list; a checkpoint is a number of training examples",
+    "what attributes charged by each checkpoint cost by the price list, in {unit}, mean over repetitions",
 )
 PAID_COST = Axis(
     tables.PAID_COST,
@@ -367,8 +369,7 @@ def _relative_to(predictor: str, does: str, constant: str, more: str = "") -> Ax
         "test_relative",
         f"test error / error {predictor}",
         "test error",
-        f"mean squared test error divided by that of the predictor that {does}, so that the thin line at 1 is that "
-        f"predictor{more}",
+        f"mean squared test error divided by that of the predictor that {does}; the thin line at 1 marks it{more}",
         zero=1.0,
         constant=constant,
     )
@@ -380,7 +381,7 @@ TO_EITHER = _relative_to(
     "without attributes",
     "sees no attribute",
     "constant",
-    ": it answers the mean of the training targets to learners with an intercept, and else zero",
+    "; it answers the mean of the training targets for learners with an intercept, and else zero",
 )
 SVR_LOSS = Axis(
     "test_svr_loss",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from math import isnan
+from math import floor, isnan, log10
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from budgetreg.study.forecast import Estimates
 from budgetreg.study.state import UNORDERED, State, StudyBill
 
 _MOST_ROWS = 20
+_NARROW = 9  # letters of a column with deviations or intervals
 _ROUNDING = 1e-12
 OF_LABELS = {"test_error_rate": "error rate", AUC: "AUC"}
 """Names of the measures of targets with two values."""
@@ -34,8 +35,9 @@ _OF_REGRESSORS = {
 }
 _OF_SUBSPACES = {"excess_loss": "excess loss", "relative_error": "relative error", "principal_angle": "angle"}
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
-_BEHIND = (
-    "behind: error above that of the best that sees as much of an example, with its 90 % interval, over the "
+_WORSE_BY = "worse by"
+_ABOUT_WORSE_BY = (
+    f"{_WORSE_BY}: error above that of the best that sees as much of an example, with its 90 % interval, over the "
     "repetitions that these have in common"
 )
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that without attributes"
@@ -113,13 +115,18 @@ def comparison_table(series: Sequence[Series]) -> Table:
     several = len(datasets) > 1
     units = _units(series)
     words = ("data set", "learner", "sees") if several else ("learner", "sees")
-    numbers = ("k", *_heads(units, measures), "behind", "reps")
+    numbers = ("k", *_heads(units, measures), _WORSE_BY, "reps")
     table = new_table(
         "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint",
-        [f"{_SUBSPACE_MEANING if of_subspaces else _MEANING}; {_BEHIND}"],
-        *(Column(head, min_width=len(head)) for head in words),
-        # On a narrow terminal, the interval stands below its number.
-        *(Column(head, justify="right", no_wrap=head != "behind") for head in numbers),
+        [f"{_SUBSPACE_MEANING if of_subspaces else _MEANING}; {_ABOUT_WORSE_BY}"],
+        *(Column(head, overflow="fold") for head in words),
+        # On a narrow terminal, deviations and intervals stand below their numbers.
+        *(
+            Column(head, justify="right", overflow="fold", min_width=_NARROW)
+            if head in (_WORSE_BY, *measures.values())
+            else Column(head, justify="right", no_wrap=True)
+            for head in numbers
+        ),
     )
     for group in ranks:
         for curve, row, behind in group:
@@ -192,7 +199,12 @@ def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:
     mean, sd = (0.0 if abs(value) < _ROUNDING * largest else value for value in (row[measure], row[f"{measure}_sd"]))
     if pd.isna(mean):
         return "-"
-    return f"{mean:.4g}" if pd.isna(sd) else f"{mean:.4g} ± {sd:.2g}"
+    if pd.isna(sd):
+        return f"{mean:.4g}"
+    if not 1e-4 <= sd < 1e6:
+        return f"{mean:.4g} ± {sd:.2g}"
+    decimals = max(0, 1 - floor(log10(sd)))  # two digits of the deviation, and no more of the mean
+    return f"{mean:.{decimals}f} ± {sd:.{decimals}f}"
 
 
 def _bill(series: Series) -> str:

@@ -130,7 +130,7 @@ def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
 
 
 def about_advice(series: Sequence[Series], total: int) -> Section:
-    """Return what an advice for a total recommends.
+    """Return what is recommended for a total.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The pages of results, written from the results alone.
 
-``results/README.md`` has what holds of each paper and of each learner of ours; the page of each folder has its figures
-with their claims.
+``results/README.md`` counts the claims of each paper and of each learner of ours that hold; the page of each folder has
+its figures with their claims.
 """
 
 import re
@@ -127,7 +127,7 @@ def counted(verdicts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {words[count != 1]}" for count, words in counts if count)
 
 
-def claims(rows: Sequence[_Row], entries: Sequence[Mapping[str, Any]], head: str) -> Iterator[str]:
+def claims(rows: Sequence[_Row], entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Give the claims of a figure: grids of those that belong together, and a folded table of the others.
 
     Parameters
@@ -136,8 +136,6 @@ def claims(rows: Sequence[_Row], entries: Sequence[Mapping[str, Any]], head: str
         The rows of its ``claims.csv``.
     entries : sequence of mapping
         The claims of its recipe; empty if there is none any more.
-    head : str
-        The head of the column of sentences.
     """
     by_id = {row["claim"]: row for row in rows}
     in_grids: set[str] = set()
@@ -148,7 +146,7 @@ def claims(rows: Sequence[_Row], entries: Sequence[Mapping[str, Any]], head: str
             yield _grid(grid, by_id)
     others = [row for row in rows if row["claim"] not in in_grids]
     if others:
-        yield _others(others, head)
+        yield _others(others)
     counts = sorted({int(row["repetitions"]) for row in rows} - {0})
     if counts:
         span = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
@@ -167,7 +165,7 @@ def _in_grid(row: _Row) -> str:
     return f"{_mark(row)} {_number(row['estimate'])}".strip()
 
 
-def _others(rows: Sequence[_Row], head: str) -> str:
+def _others(rows: Sequence[_Row]) -> str:
     """Return a folded table with a row for each claim and a column for each preset."""
     of_claim: dict[str, dict[str, _Row]] = {}
     for row in rows:
@@ -184,7 +182,7 @@ def _others(rows: Sequence[_Row], head: str) -> str:
     verdicts = Counter(row["verdict"] for row in rows)
     each = "" if presets == [""] else f" under {len(presets)} presets"
     summary = f"{plural(len(of_claim), 'claim')}{each}: {counted(verdicts)}"
-    return folded(summary, table([head, "wanted", *(preset or "here" for preset in presets)], cells))
+    return folded(summary, table(["claim", "wanted", *(preset or "here" for preset in presets)], cells))
 
 
 def _judged(row: _Row) -> str:
@@ -222,7 +220,7 @@ def savings(rows: Sequence[_Row]) -> Iterator[str]:
         error = max(levels, key=lambda error: (reached[error], -error))
         needed = [_needed(levels[error][learner]) if learner in levels[error] else "" for learner in learners]
         cells.append([_escaped(panel), f"{error:g}", *needed])
-    text = "In brackets: how many times fewer than the best learner of full rows needs.\n"
+    text = "In brackets: what the best learner on full rows needs, divided by what this learner needs.\n"
     yield folded("Attributes needed to reach an error", text, table(["panel", "error", *learners], cells))
 
 
@@ -302,8 +300,7 @@ def _figure(path: Path, findings: Findings) -> Iterator[str]:
         for picture in sorted(path.glob("curves*.png")):
             yield from _picture(picture, path.name, f"{path.name}/")
         if (path / CLAIMS).is_file():  # a picture claims nothing
-            head = "claimed" if findings.ours else "the paper says"
-            yield from claims(rows_of((path / CLAIMS).read_bytes()), _entries(manifest["recipe"]), head)
+            yield from claims(rows_of((path / CLAIMS).read_bytes()), _entries(manifest["recipe"]))
             yield from savings(rows_of((path / SAVINGS).read_bytes()))
         if manifest["differs"]:
             yield f"{'Notes' if findings.ours else 'Differences from the paper'}:\n"
@@ -339,26 +336,27 @@ def _entries(recipe: str) -> list[dict[str, Any]]:
 
 
 _PAGE = "README.md"
-_HEAD = "# What holds, and what does not\n"
+_HEAD = "# Which claims hold\n"
 _EARLIER = "# Figures of the papers, reproduced"
 """The first line of galleries of earlier versions."""
 _METHOD = """## How to read the verdicts
 
 A claim is a statistic of curves and a region where it must lie. It **holds** if the 90 % interval of the statistic lies
 in the region, **fails** if the interval lies outside, and is *open* (`undecided` in `claims.csv`) otherwise. Some
-recipes have presets, such as raw and centred pixels. Then each claim counts once above, with its best verdict. If two
-curves are claimed to be ordered, the statistic is their largest difference. If a curve is claimed to be near a value or
-a published curve, it is the difference where they are farthest apart. If published points are claimed to lie within a
-spread, it is the smallest share of repetitions on either side of one of them.
+recipes have presets, such as raw and centred pixels. Then each claim counts once above, with its best verdict, unless
+the presets are different data. If two curves are claimed to be ordered, the statistic is their largest difference. If a
+curve is claimed to be near a value or a published curve, it is the difference where they are farthest apart. If
+published points are claimed to lie within a spread, it is the smallest share, over these points, of repetitions above
+or below the point.
 
 The folder of each figure has its curves (`curves.csv`), the chosen parameters and the bill (`runs.csv`), the verdicts
 (`claims.csv`), the attributes that each learner needs to reach an error (`savings.csv`) and a caption (`curves.txt`).
 
 `budgetreg reproduce` makes all of this again. The same versions of the libraries and the same family of processors give
-the same bytes, and other processors the same numbers to 1e-9 (`budgetreg verify`). AERR, DDAERR and its two-phase form
-are an exception. They weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. AEML, AEMR
-and `aemr_cv` are the other: round-off changes their Markov chains and their draws. Their results differ between
-processor types, but have the same distribution.
+the same bytes, and other processors the same numbers to 1e-9 (`budgetreg verify`), with two exceptions. AERR, DDAERR
+and its two-phase form weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. In AEML, AEMR
+and `aemr_cv`, round-off changes the Markov chains and the draws. The results of all these differ between processor
+types, but have the same distribution.
 """
 
 

@@ -620,8 +620,8 @@ class GradientOracle(Oracle):
 
         The unbiased estimate g~, computed from the attributes seen and their stated probabilities, is clipped and
         projected: ``w_{t+1} = P(w_t - eta clip(g~))``, outcome by outcome. So the mean of ``w_{t+1}`` is not the point
-        to which the mean gradient leads. The theorems need no more: the exact projection P moves no two points apart,
-        and nothing is clipped at their step sizes.
+        to which the mean gradient leads. This is all that the theorems require: the exact projection P
+        moves no two points apart, and nothing is clipped at their step sizes.
         """
         step = self.edge_step(subject)
         if self.draws is None:

@@ -251,9 +251,9 @@ def test_bounds_start_from_the_least_error_of_all_learners(tmp_path: Path) -> No
     ("algo", "changes", "said"),
     [
         ("aelr", {"examples": EXAMPLES}, "they lie above the zero predictor's error (aelr)"),
-        ("aerr", {"dataset__kind": "mnist"}, "the data may lie outside what the theorems assume"),
-        ("aelr", {"dataset__center": "full"}, "the data may lie outside what the theorems assume"),
-        ("aelr", {"dataset__kind": "file"}, "the data may lie outside what the theorems assume"),
+        ("aerr", {"dataset__kind": "mnist"}, "the data may violate the assumptions"),
+        ("aelr", {"dataset__center": "full"}, "the data may violate the assumptions"),
+        ("aelr", {"dataset__kind": "file"}, "the data may violate the assumptions"),
         ("aelr", {"algo__average": "last"}, None),
         ("aelr", {"algo__data_point": "subset"}, None),
         ("aelr", {"algo__update": "pegasos"}, None),
@@ -271,7 +271,7 @@ def test_a_remark_on_several_panels_is_made_once(tmp_path: Path) -> None:
         bounded_run(
             tmp_path / dataset, "aerr", dataset=dataset, dataset__kind="sphere" if dataset == "third" else "mnist"
         )
-    outside = "the data may lie outside what the theorems assume"
+    outside = "the data may violate the assumptions"
     (both,) = draw(read_series([tmp_path / "first", tmp_path / "second"]))[1]
     assert "all panels: " in both
     assert outside in both
@@ -336,7 +336,7 @@ def test_errors_of_runs_with_an_intercept_are_relative_to_the_mean_predictor(tmp
     answers = (
         ["always answers zero"],
         ["always answers the mean of the training targets"],
-        ["to learners with an", "zero"],
+        ["for learners with an", "zero"],
     )
     for drawn, said in zip(([folders[0]], [folders[1]], folders), answers, strict=True):
         text = " ".join("\n\n".join(about_curves(read_series(drawn), [])).split())

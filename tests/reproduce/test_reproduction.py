@@ -131,7 +131,7 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     printed = capsys.readouterr().out
     assert re.search(r"ridge_below +paper +holds", printed)
     page = Path("results/paper/README.md").read_text()
-    assert "| the paper says | wanted | literal | paper |" in page
+    assert "| claim | wanted | literal | paper |" in page
     assert re.search(
         r"\| ridge is better \(`ridge_below`\) \| below 0 \| .* \| \*\*holds\*\* -0\.\d+ \(.* to .*\) \|\n", page
     )

@@ -374,8 +374,8 @@ class WeightsPrior:
 _TEMPER, _LARGEST_SHARE = 8.0, 0.1
 """The weights have the mean log likelihood times 8, at most times a tenth of the examples. The likelihood of all would
 nearly choose one regressor, and often a wrong one, as it judges predictions from the attributes seen, not from all.
-Complete examples judge what is wanted. Where more of them than that are left when as many as there are attributes do
-not count, because the weights were fitted to them, they alone judge."""
+Complete examples test the quantity of interest directly. As many of them as there are attributes do not count, because
+the weights were fitted to them; where more than a tenth of the examples are left then, they alone judge."""
 
 _SHARES = np.array([1.0, 0.25, 1.0])
 """Weights of the factor model's regressor, the regression and the moments before any target is predicted: where the
