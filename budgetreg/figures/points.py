@@ -180,13 +180,15 @@ def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
             grid(place.ax, axis="x")
     if drawing.top:
         pairs[0][1].ax.set_xlim(right=drawing.top)  # for all of them
-    drawn.finish(drawing.finding, 1)
     entries = {
         "pilot and final run": Patch(color=_GREY),
         "tuning besides": Patch(color=_TUNING),
         "error at the end, 90 % interval": Line2D([], [], color=_GREY, marker="o", linewidth=1.8),
     }
-    legend(drawn.figure, entries, len(entries) + bool(drawing.note), drawing.note)
+    texts = [*entries, *filter(None, [drawing.note])]
+    columns = min(len(texts), drawn.legend_columns(texts))
+    drawn.finish(drawing.finding, -(-len(texts) // columns))
+    legend(drawn.figure, entries, columns, drawing.note)
     text = (
         f"Bars show {paid.meaning.split(': ')[0]} by the last checkpoint: what pilot and final run were charged, "
         "mean over repetitions, and what tuning revealed besides, a pair of an example and an attribute once, "

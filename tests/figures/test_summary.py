@@ -71,13 +71,13 @@ def test_an_error_that_is_the_same_in_both_units_is_shown_once(tmp_path: Path) -
 def test_run_table_shows_each_checkpoint_with_mean_and_deviation(tmp_path: Path) -> None:
     table = run_table(write_run(tmp_path / "run"))
     assert table.row_count == 3
-    assert rows(table)[-1] == ["300", "1,200", "0.75 ± 0.071", "1.5 ± 0.14", "0.25 ± 0"]
+    assert rows(table)[-1] == ["300", "1,200", "0.750 ± 0.071", "1.50 ± 0.14", "0.25 ± 0"]
 
 
 def test_the_svr_loss_is_shown_if_there_is_one(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", rate=None, svr=0.125)
-    assert rows(run_table(folder))[-1][3:] == ["1.5 ± 0.14", "0.125 ± 0"]
-    assert rows(run_table(write_run(tmp_path / "none", rate=None)))[-1][3:] == ["1.5 ± 0.14"]
+    assert rows(run_table(folder))[-1][3:] == ["1.50 ± 0.14", "0.125 ± 0"]
+    assert rows(run_table(write_run(tmp_path / "none", rate=None)))[-1][3:] == ["1.50 ± 0.14"]
 
 
 def test_run_table_names_the_run_the_bill_and_the_parameters(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> 
     write_run(tmp_path / "4", "aer", "power_law", relative=(0.1, 0.2), rate=None)
     cells = rows(comparison_table(read_series([tmp_path])))
     assert [row[:2] for row in cells] == [["mnist_3v5", "aer"], ["mnist_3v5", "aelr"], ["power_law", "aer"]]
-    assert cells[0][2:] == ["k", "4", "300", "1,200", "0.5 ± 0.14", "0.25 ± 0", "-", "2"]
+    assert cells[0][2:] == ["k", "4", "300", "1,200", "0.50 ± 0.14", "0.25 ± 0", "-", "2"]
     assert cells[2][7] == "-"
 
 
@@ -146,7 +146,7 @@ def test_columns_with_one_value_are_in_the_title(tmp_path: Path) -> None:
     curves = pd.read_csv(folder / "curves.csv")
     curves.assign(test_mse=curves["test_relative"]).to_csv(folder / "curves.csv", index=False)
     table = run_table(folder)
-    assert rows(table)[-1] == ["300", "1,200", "0.75 ± 0.071", "0.25 ± 0"]
+    assert rows(table)[-1] == ["300", "1,200", "0.750 ± 0.071", "0.25 ± 0"]
     assert "test mse" not in text(table)
 
 
