@@ -17,14 +17,14 @@ COMMANDS = {
     "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
     "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
     "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
-    "report": ("report", "main", "write one HTML page about runs, a recommendation, a study or reproduced figures"),
+    "report": ("curves", "report", "write one HTML page about runs, a recommendation, a study or reproduced figures"),
     "status": ("status", "main", "show the progress of the runs in a folder"),
     "list": ("offers", "list_offers", "list learners, data sets and recipes"),
     "fetch": ("offers", "fetch_named", "obtain a data set that is not bundled"),
     "check": ("offers", "check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
     "predict": ("fit", "predict_rows", "apply what a run has learned to another table"),
     "study": ("study", "main", "recommend what to buy next, record results, show the bill (create, ask, tell, ...)"),
-    "verify": ("verify", "main", "compute finished repetitions again and compare the bytes"),
+    "verify": ("reproduce", "verify", "compute finished repetitions again and compare the bytes"),
     "reprice": ("curves", "reprice", "recompute costs of finished runs with another price list (DIR costs=FILE)"),
 }
 """By name: the module of `budgetreg.cli`, its function, and what the command does."""
