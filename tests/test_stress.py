@@ -89,10 +89,10 @@ def test_changed_and_left_over_files_are_faults(result: TrialResult, tmp_path: P
 
 def test_temporary_files_left_over_are_faults(result: TrialResult, tmp_path: Path) -> None:
     stress_trials.environment(tmp_path)
-    stress_trials.note_leftovers(result, tmp_path, {1})
+    stress_trials.note_leftovers(result, tmp_path, {2**22 + 1})
     assert result.faults == {}
     (tmp_path / "tmp" / "budgetreg-x").mkdir()
-    stress_trials.note_leftovers(result, tmp_path, {1})
+    stress_trials.note_leftovers(result, tmp_path, {2**22 + 1})
     assert "budgetreg-x" in result.faults["leftovers"]
 
 
