@@ -493,7 +493,7 @@ class EqualValues:
         return (self.counts >= max(_CERTAIN, np.sqrt(examples))) & ((self.values != 0) | centred)
 
 
-def equal_values(blocks: Sequence[Block], columns: int, *, raw: bool) -> EqualValues:
+def equal_values(blocks: Sequence[Block], columns: int, *, zero_is_meaningful: bool) -> EqualValues:
     """Return which columns have shown equal values only.
 
     Parameters
@@ -502,7 +502,7 @@ def equal_values(blocks: Sequence[Block], columns: int, *, raw: bool) -> EqualVa
         Everything revealed.
     columns : int
         Number of columns, the last of which is the target.
-    raw : bool
+    zero_is_meaningful : bool
         See `budgetreg.algorithms.learner.SideInformation`. If not, equal values of attributes do not count.
     """
     F = len(blocks[0].values)
@@ -513,7 +513,7 @@ def equal_values(blocks: Sequence[Block], columns: int, *, raw: bool) -> EqualVa
         np.minimum.at(least, cells, block.values)
         np.maximum.at(most, cells, block.values)
         np.add.at(counts, cells, 1)
-    equal = (least == most) & (raw | (np.arange(columns + 1) == columns - 1))
+    equal = (least == most) & (zero_is_meaningful | (np.arange(columns + 1) == columns - 1))
     counts, values = np.where(equal, counts, 0)[:, :-1], np.where(equal, least, 0.0)[:, :-1]
     possible = (counts >= _ENOUGH) & (values != 0)
     rare = [_rare(blocks, f, columns - 1) if possible[f, :-1].any() else 0.5 for f in range(F)]
@@ -592,7 +592,7 @@ class StandardisedEntries:
         Number of attributes.
     centred, intercept : bool
         Whether regressors are for attributes that are centred, and for a target that is.
-    raw : bool
+    zero_is_meaningful : bool
         See `equal_values`.
     excess : ndarray of float, shape (F,), or float
         See `Rescaled`.
@@ -612,7 +612,7 @@ class StandardisedEntries:
         *,
         centred: bool,
         intercept: bool,
-        raw: bool = True,
+        zero_is_meaningful: bool = True,
         excess: np.ndarray | float = 0.0,
     ) -> None:
         F = len(blocks[0].values)
@@ -628,7 +628,7 @@ class StandardisedEntries:
         self._counts, self._means = counts, total(block.values for block in blocks) / n
         differences = [block.values - means for block, means in zip(blocks, of_columns(self._means), strict=True)]
         variances = total(np.square(x) for x in differences) / n
-        self._equal = equal_values(blocks, d + 1, raw=raw)
+        self._equal = equal_values(blocks, d + 1, zero_is_meaningful=zero_is_meaningful)
         offsets = self._equal.offsets & ~np.append(np.full(d, centred), intercept)
         self.live = (counts >= _MIN_VALUES) & (variances > 0) & ~offsets
         deviations = of_columns(np.sqrt(np.where(self.live, variances, 1.0)))

@@ -42,11 +42,11 @@ def test_equal_values_are_counted_in_each_stream():
     values = np.array([[[2.0, 0], [2, 1], [2, 7]], [[9, 0], [2, 0], [3, 5]]])
     entries.add(seen, values, np.array([[1.0, 1, 1], [0, 0, 0]]))
     entries.add(seen, values, np.array([[1.0, 1, 1], [0, 0, 0]]))
-    equal = equal_values(entries.blocks(), 4, raw=True)
+    equal = equal_values(entries.blocks(), 4, zero_is_meaningful=True)
     assert equal.counts.tolist() == [[6, 0, 2, 6], [0, 4, 0, 6]]
     assert equal.values.tolist() == [[2, 0, 7, 1], [0] * 4]
     assert equal.offsets.tolist() == [[True, False, False, False], [False] * 4]
-    centred_before = equal_values(entries.blocks(), 4, raw=False)
+    centred_before = equal_values(entries.blocks(), 4, zero_is_meaningful=False)
     assert centred_before.counts.tolist() == [[0, 0, 0, 6], [0, 0, 0, 6]]
 
 
@@ -54,7 +54,7 @@ def test_equal_values_are_counted_in_each_stream():
 def test_few_equal_targets_may_be_those_of_two_labels(values, constant):
     entries = Entries(3)
     entries.add(np.tile([0, 1], (1, values, 1)), np.tile([0.3, -2.0], (1, values, 1)), np.ones((1, values)))
-    assert equal_values(entries.blocks(), 3, raw=True).offsets.tolist() == [[True, True, constant]]
+    assert equal_values(entries.blocks(), 3, zero_is_meaningful=True).offsets.tolist() == [[True, True, constant]]
 
 
 def test_more_equal_values_are_needed_where_other_columns_have_rare_values():
@@ -66,14 +66,17 @@ def test_more_equal_values_are_needed_where_other_columns_have_rare_values():
         entries.add(np.tile([0, 1], (1, values, 1)), shown, np.arange(values)[None] * 1.0)
         entries.add(np.full((1, 40, 1), 2), rare[None, :, None], np.arange(40)[None] * 1.0)
         entries.add(np.full((1, 40, 1), 3), np.arange(40.0)[None, :, None], np.arange(40)[None] * 1.0)
-        assert equal_values(entries.blocks(), 5, raw=True).offsets[0].tolist() == [constant] * 2 + [False] * 3
+        assert (
+            equal_values(entries.blocks(), 5, zero_is_meaningful=True).offsets[0].tolist()
+            == [constant] * 2 + [False] * 3
+        )
 
 
 def test_five_equal_values_are_an_intercept():
     for values, enough in ((4, False), (5, True)):
         entries = Entries(2)
         entries.add(np.zeros((1, values, 1), dtype=int), np.full((1, values, 1), 3.0), np.arange(float(values))[None])
-        assert equal_values(entries.blocks(), 2, raw=True).offsets.tolist() == [[enough, False]]
+        assert equal_values(entries.blocks(), 2, zero_is_meaningful=True).offsets.tolist() == [[enough, False]]
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
@@ -98,7 +101,7 @@ def test_few_equal_values_are_no_certainty():
     for values, examples, known in ((43, 100, False), (44, 1936, True), (44, 1937, False), (100, 10_000, True)):
         entries = Entries(3)
         entries.add(np.tile([0, 1], (1, values, 1)), np.tile([0.0, 3.0], (1, values, 1)), np.ones((1, values)))
-        equal = equal_values(entries.blocks(), 3, raw=True)
+        equal = equal_values(entries.blocks(), 3, zero_is_meaningful=True)
         assert equal.known(examples, centred=True).tolist() == [[known, known, known]]
         assert equal.known(examples, centred=False).tolist() == [[False, known, known]]
 

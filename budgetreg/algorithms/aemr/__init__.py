@@ -98,7 +98,9 @@ class MomentRegression(PlannedDrawsLearner):
             if posterior:
                 standardised, moments = posterior_of(posterior, collected, rescaled, given)
             if collected.is_checkpoint or not posterior:
-                solutions = solve_streams(rescaled, collected.phases, d, raw=given.zero_is_meaningful, **centring)
+                solutions = solve_streams(
+                    rescaled, collected.phases, d, zero_is_meaningful=given.zero_is_meaningful, **centring
+                )
             if collected.is_checkpoint and posterior:
                 solved = np.stack([solution.w for solution in solutions])
                 outputs = average_regressors(standardised, moments, solved, rescaled.inflation, draws, **centring)
@@ -115,7 +117,7 @@ class MomentRegression(PlannedDrawsLearner):
                 plan_by_posterior(collected, standardised, moments, centred=given.centred)
             elif collected.is_plan:
                 deviations = [solution.label.deviations for solution in solutions]
-                equal = equal_values(rescaled.blocks, d + 1, raw=given.zero_is_meaningful)
+                equal = equal_values(rescaled.blocks, d + 1, zero_is_meaningful=given.zero_is_meaningful)
                 known = equal.known(collected.phases[-1], centred=given.centred)[:, :d]
                 collected.plan(np.stack(deviations), np.stack([solution.w for solution in solutions]), known)
 

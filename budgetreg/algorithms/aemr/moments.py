@@ -50,7 +50,7 @@ def solve(
     *,
     centred: bool,
     intercept: bool,
-    raw: bool = True,
+    zero_is_meaningful: bool = True,
     excess: float = 0.0,
     inflation: np.ndarray | float = 1.0,
 ) -> Solution:
@@ -68,13 +68,13 @@ def solve(
         Number of attributes.
     centred, intercept : bool
         Whether attributes are centred on their means, and whether the target is.
-    raw : bool
+    zero_is_meaningful : bool
         See `budgetreg.revealed.columns.equal_values`.
     excess : float
     inflation : ndarray of float, shape (d,), or float
         See `budgetreg.revealed.columns.Rescaled`.
     """
-    revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept, raw=raw)
+    revealed = StreamValues(blocks, f, d, centred=centred, intercept=intercept, zero_is_meaningful=zero_is_meaningful)
     label = revealed.label(slice(None))
     predictive = label.inflated(inflation)
     count = SPECTRA * len(RIDGES)
@@ -108,7 +108,7 @@ def solve(
 
 
 def solve_streams(
-    rescaled: Rescaled, phases: Sequence[int], d: int, *, raw: bool, centred: bool, intercept: bool
+    rescaled: Rescaled, phases: Sequence[int], d: int, *, zero_is_meaningful: bool, centred: bool, intercept: bool
 ) -> list[Solution]:
     """Return the solutions of all streams from their examples with a known target; parameters as for `solve`."""
     return [
@@ -117,7 +117,7 @@ def solve_streams(
             d,
             centred=centred,
             intercept=intercept,
-            raw=raw,
+            zero_is_meaningful=zero_is_meaningful,
             excess=excess,
             inflation=inflation,
         )
@@ -569,7 +569,7 @@ class StreamValues:
         Number of attributes.
     centred, intercept : bool
         Whether attributes are centred on their means, and whether the target is.
-    raw : bool
+    zero_is_meaningful : bool
         See `budgetreg.revealed.columns.equal_values`.
 
     Attributes
@@ -586,7 +586,9 @@ class StreamValues:
         Attributes that are an intercept.
     """
 
-    def __init__(self, blocks: Sequence[Block], f: int, d: int, *, centred: bool, intercept: bool, raw: bool) -> None:
+    def __init__(
+        self, blocks: Sequence[Block], f: int, d: int, *, centred: bool, intercept: bool, zero_is_meaningful: bool
+    ) -> None:
         y = np.concatenate([block.values[f, :, -1] for block in blocks])
         repeats = np.concatenate([np.full(block.values.shape[1], block.values.shape[2] - 1) for block in blocks])
         attributes = np.concatenate([block.attributes[f, :, :-1].reshape(-1) for block in blocks])
@@ -596,7 +598,7 @@ class StreamValues:
         u = y - self.mean
         self.variance = float(np.square(u).mean())
         alone = [Block(*(part[f : f + 1] for part in block)) for block in blocks]
-        offsets = equal_values(alone, d + 1, raw=raw).offsets[0]
+        offsets = equal_values(alone, d + 1, zero_is_meaningful=zero_is_meaningful).offsets[0]
         self.offsets = offsets[:d] & (not centred)
         if offsets[d]:
             u, self.variance = np.zeros(len(y)), 0.0 if intercept else float(variance(self.mean, len(y), 0.0))

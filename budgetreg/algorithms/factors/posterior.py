@@ -179,7 +179,7 @@ def posterior_of(
         posterior.columns - 1,
         centred=given.centred,
         intercept=given.intercept,
-        raw=given.zero_is_meaningful,
+        zero_is_meaningful=given.zero_is_meaningful,
         excess=rescaled.excess,
     )
     moments = posterior_moments(posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws)
