@@ -278,6 +278,7 @@ class Collected:
         W: np.ndarray,
         known: np.ndarray,
         joint: Callable[[int], JointMoments] | None = None,
+        parts: np.ndarray | None = None,
     ) -> None:
         """Change the draw probabilities, see `budgetreg.revealed.designs.regression_weights`.
 
@@ -291,10 +292,13 @@ class Collected:
             Attributes that are not drawn again, see `budgetreg.revealed.columns`.
         joint : callable, optional
             Returns the moments of a stream, by which learners that plan their purchases choose.
+        parts : ndarray of float, shape (F, d), optional
         """
-        for draws, s, w, is_known in zip(self.draws, np.where(known, 0.0, spread), W, known, strict=True):
+        spread = np.where(known, 0.0, spread)
+        for f, draws in enumerate(self.draws):
             i = draws.members
-            draws.plan(regression_weights(s[i], w[i]), MIX, is_known[i], self.prices)
+            weights = regression_weights(spread[f, i], W[f, i], None if parts is None else parts[f, i])
+            draws.plan(weights, MIX, known[f, i], self.prices)
 
 
 def collect(

@@ -270,16 +270,18 @@ def joint_inclusion(p: np.ndarray, r: int) -> np.ndarray:
 # - For single values the same steps give ``q_i ~ v_i / sqrt(c_i / C)``, as for the data point there. For products, an
 #   expensive attribute also makes the others of its example useful, and prices count less.
 
-_POWER, _BY_REGRESSOR = 0.7, 0.5
+_POWER, _BY_REGRESSOR, _BY_POSTERIOR = 0.7, 0.5, 0.5
 _ROUNDS = 50
 """Fixed-point iterations for the mean price, whose error at least halves with each."""
 
 
-def regression_weights(spread: np.ndarray, w: np.ndarray) -> np.ndarray:
+def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | None = None) -> np.ndarray:
     """Return weights of attributes for a regression from what is known of it; a rule of this project.
 
     Half of the weight is proportional to ``s_i^.7`` and half to ``|w_i| s_i``: attributes that vary may hold
-    information that is not known yet, and for those with a large part in the prediction errors cost most.
+    information that is not known yet, and for those with a large part in the prediction errors cost most. If the
+    posterior of w is known, half of all is in proportion to ``E[w_i^2] s_i^2``, mean and uncertainty together: hundreds
+    of small weights that are noise have little of it, and an attribute of which nothing is known has much.
 
     Parameters
     ----------
@@ -287,6 +289,8 @@ def regression_weights(spread: np.ndarray, w: np.ndarray) -> np.ndarray:
         Residual standard deviations s of the attributes given the target, at least 0.
     w : ndarray of float, shape (d,)
         The regressor.
+    parts : ndarray of float, shape (d,), optional
+        Posterior means of ``w_i^2 s_i^2``, up to a factor.
 
     Returns
     -------
@@ -298,7 +302,9 @@ def regression_weights(spread: np.ndarray, w: np.ndarray) -> np.ndarray:
     for share, part in ((1 - _BY_REGRESSOR, spread**_POWER), (_BY_REGRESSOR, np.abs(w) * large)):
         if part.any():
             total += share * part / part.sum()
-    return total
+    if parts is None or not parts.any():
+        return total
+    return (1 - _BY_POSTERIOR) * total + _BY_POSTERIOR * parts / parts.sum()
 
 
 def per_money(weights: np.ndarray, prices: np.ndarray) -> np.ndarray:

@@ -68,12 +68,14 @@ class _Purchased(Collected):
         W: np.ndarray,
         known: np.ndarray,
         joint: Callable[[int], JointMoments] | None = None,
+        parts: np.ndarray | None = None,
     ) -> None:
         """Plan the next rounds, see `Collected.plan`."""
         assert joint is not None
         covariance, contrast = joint(0).covariance, np.append(-W[0], 1.0)  # y - <w, x>
         noise = float(contrast @ covariance @ contrast)
-        self.then.plan(Beliefs(covariance[:-1, :-1], W[0], max(noise, 0.0)), spread[0], known[0])
+        weights = regression_weights(np.where(known, 0.0, spread)[0], W[0], None if parts is None else parts[0])
+        self.then.plan(Beliefs(covariance[:-1, :-1], W[0], max(noise, 0.0)), weights, known[0])
 
 
 def purchases(
@@ -132,10 +134,9 @@ class _Buyer:
             yield int(amount)
             amount *= 2
 
-    def plan(self, beliefs: Beliefs, spread: np.ndarray, known: np.ndarray) -> None:
+    def plan(self, beliefs: Beliefs, weights: np.ndarray, known: np.ndarray) -> None:
         """Choose by what is known, from now on; attributes whose values are known are not bought again."""
         self._beliefs = beliefs
-        weights = regression_weights(np.where(known, 0.0, spread), beliefs.w)
         self._weights = np.bincount(self._units, weights)
         self._known = (np.bincount(self._units, ~known) == 0)[self._units]
 

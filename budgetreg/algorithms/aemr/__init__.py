@@ -54,9 +54,9 @@ class MomentRegression(PlannedDrawsLearner):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "moment_regression"
-    version = 5
-    version_uncentred = 6
-    version_scaled = 9
+    version = 6
+    version_uncentred = 7
+    version_scaled = 10
     parameters = (CANDIDATE,)
     shares_settings = True
     batching = Batching.WHILE_SMALL
@@ -86,7 +86,7 @@ class MomentRegression(PlannedDrawsLearner):
         """
         # imported here because SciPy loads slowly
         from budgetreg.algorithms.aemr.moments import solve_streams, with_intercepts
-        from budgetreg.algorithms.aemr.target_regression import average_regressors
+        from budgetreg.algorithms.aemr.target_regression import Known, average_regressors, expected_parts
         from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
@@ -97,13 +97,14 @@ class MomentRegression(PlannedDrawsLearner):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             if posterior:
                 standardised, moments = posterior_of(posterior, collected, rescaled, given)
+                known = Known(standardised, moments, rescaled.inflation, posterior.states)
             if collected.is_checkpoint or not posterior:
                 solutions = solve_streams(
                     rescaled, collected.phases, d, zero_is_meaningful=given.zero_is_meaningful, **centring
                 )
             if collected.is_checkpoint and posterior:
                 solved = np.stack([solution.w for solution in solutions])
-                outputs = average_regressors(standardised, moments, solved, rescaled.inflation, draws, **centring)
+                outputs = average_regressors(known, solved, draws, **centring)
                 yield collected.examples, rescaled.as_revealed(outputs)
             elif collected.is_checkpoint:
                 W = np.stack([solution.w for solution in solutions])[:, :, None]
@@ -114,7 +115,8 @@ class MomentRegression(PlannedDrawsLearner):
                 outputs = by_moments if any(centring.values()) else by_moments.regressors
                 yield collected.examples, rescaled.as_revealed(outputs)
             if collected.is_plan and posterior:
-                plan_by_posterior(collected, standardised, moments, centred=given.centred)
+                parts = expected_parts(known, draws, **centring)
+                plan_by_posterior(collected, standardised, moments, parts, centred=given.centred)
             elif collected.is_plan:
                 deviations = [solution.label.deviations for solution in solutions]
                 equal = equal_values(rescaled.blocks, d + 1, zero_is_meaningful=given.zero_is_meaningful)

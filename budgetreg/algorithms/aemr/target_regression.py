@@ -28,7 +28,9 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logsumexp
 
+from budgetreg.algorithms.factors.posterior import ArrangedValues, State, expected_factors
 from budgetreg.metering.table import Outputs, WithIntercept
+from budgetreg.revealed.collection import Block, rows_by_column
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
@@ -37,6 +39,10 @@ last. With more rounds the noise variance becomes too small where M is off, whic
 
 _SHARE_OF_U_DIFFERENCES = 0.3
 """Share of the differences of u between examples that the noise estimate uses, because M is an estimate, too."""
+
+_DRAWN = 0.5
+"""Share of the equations under draws of M. If M is fixed, weights fit its errors, and the noise seems too small; the
+expectation over draws of M is a lower bound of the log likelihood, and shrinks them too much."""
 
 _NOISES = np.geomspace(1e-3, 1.5, 80)[:, None]
 """Grid of the noise variance s, in variances of the target."""
@@ -62,6 +68,8 @@ class TargetRegression:
         Means of the columns.
     origin : ndarray of float, shape (d + 1,)
         The point through which predictions go.
+    states : sequence of State, optional
+        Draws of the factor model's parameters.
 
     Attributes
     ----------
@@ -85,6 +93,7 @@ class TargetRegression:
         M: np.ndarray,
         first: np.ndarray,
         origin: np.ndarray,
+        states: Sequence[State] = (),
     ) -> None:
         self._p, self._M, self._means = len(live), M, (first - origin)[live]
         used, space = [], self._space
@@ -97,7 +106,9 @@ class TargetRegression:
         self.examples = len(self._y)
         self.variance = float(self._y.var()) if self.examples else 0.0
         self._noises = _NOISES * self.variance
-        self._arrange([(attributes[:, :-1], values[:, :-1]) for attributes, values in used], live, first, origin)
+        seen = [(attributes[:, :-1], values[:, :-1]) for attributes, values in used]
+        self._arrange(seen, live, first, origin)
+        self._drawn = self._equations_of_draws(seen, live, origin, states) if states and not self.complete else None
 
     def _arrange(
         self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
@@ -134,6 +145,43 @@ class TargetRegression:
         values = (A @ x[:, :, None]).reshape(-1)
         return csr_array((values, seen.reshape(-1), np.arange(0, seen.size + 1, n)), (len(seen), p + 1))
 
+    def _equations_of_draws(
+        self,
+        seen: list[tuple[np.ndarray, np.ndarray]],
+        live: np.ndarray,
+        origin: np.ndarray,
+        states: Sequence[State],
+    ) -> Equations:
+        """Return the mean of the unweighted equations over draws of the factor model.
+
+        A draw expects ``h = m + W z`` with the expected factors z, but what is seen is known: ``h = C B' + E``, with a
+        few numbers in each row of E.
+        """
+        columns, y = len(origin), self._y
+        is_live = np.zeros((1, columns), dtype=bool)
+        is_live[0, live] = True
+        position = np.full(columns + 1, self._p)
+        position[live] = np.arange(self._p)
+        blocks = [Block(attributes[None], values[None]) for attributes, values in seen if len(values)]
+        data = ArrangedValues(blocks, is_live, states[0].W.shape[2])
+        Q, r = np.zeros((self._p, self._p)), np.zeros(self._p)
+        for state in states:
+            W, mu = state.W[0], state.mu[0]
+            C = np.append(expected_factors(data, state)[0].astype(float), np.ones((len(y), 1)), axis=1)
+            B = np.append(W[live], (mu - origin)[live, None], axis=1)
+            rows, start = [], 0
+            for block in blocks:
+                i = np.minimum(block.attributes[0], columns - 1)
+                z = C[start : start + len(i), :-1]
+                E = block.values[0] - mu[i] - np.einsum("tnq,tq->tn", W[i], z)
+                rows.append(rows_by_column(position[block.attributes[0]], E, self._p + 1)[1])
+                start += len(i)
+            E = vstack(rows).tocsr()[:, : self._p]
+            mixed = B @ (E.T @ C).T
+            Q += B @ (C.T @ C) @ B.T + mixed + mixed.T + (E.T @ E).toarray()
+            r += B @ (C.T @ y) + E.T @ y
+        return Equations(Q / len(states), r / len(states), float(y @ y))
+
     def predicted(self, w: np.ndarray) -> np.ndarray:
         """Return ``w'h`` of each example, given w of shape (p,)."""
         return np.asarray(self._rows @ (self._M @ w) + self._means @ w)
@@ -145,17 +193,18 @@ class TargetRegression:
         explained = [((A @ padded[seen][:, :, None])[..., 0] * padded[seen]).sum(axis=1) for seen, A in self._parts]
         return np.maximum(w @ shared - np.concatenate(explained), 0.0)
 
-    def log_density(self, w: np.ndarray, judges: np.ndarray | slice = slice(None)) -> float:
-        """Return the mean log density of a target given what its example shows, at the best noise variance.
+    def log_densities(self, w: np.ndarray, judges: np.ndarray) -> np.ndarray:
+        """Return the log densities of targets given what their examples show, at the best noise variance.
 
-        The mean is over the examples that `judges` (T,) selects. Constants are left out.
+        They are those of the examples that `judges` (T,) selects. Constants are left out.
         """
         variances = self._noises + self.unseen(w)[judges]
         squares = (self._y - self.predicted(w))[judges] ** 2
-        return float((-(np.log(variances) + squares / variances).mean(axis=1) / 2).max())
+        densities = -(np.log(variances) + squares / variances) / 2
+        return np.asarray(densities[densities.mean(axis=1).argmax()])
 
-    def solve(self, rng: np.random.Generator) -> np.ndarray:
-        """Return the posterior mean of w (p,) under the mixture prior of `WeightsPrior`.
+    def solve(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Return the posterior means of w and of its squares, (p,) each, under the mixture prior of `WeightsPrior`.
 
         Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
         on w through u; the quadratic penalty has a share `_SHARE_OF_U_DIFFERENCES` of its gradient.
@@ -169,16 +218,16 @@ class TargetRegression:
             draws = prior.draw(equations, rng, _LAST if last else _SWEEPS, form=self._unseen, penalty=penalty)
             w = draws.mean if self.complete else self._within_bounds(draws.mean)
             if last:
-                break
+                return w, draws.square
             # Squares of draws, not those of their mean, are what the likelihood expects.
             new = self.unseen(w)
             new *= draws.form / max(new.mean(), np.finfo(float).tiny)
             u = (u + new) / 2 if turn else new
-            squares = (self._y - self.predicted(w)) ** 2 * (draws.residual / equations.residual(w))
+            squares = self._squares(w) * (draws.residual / equations.residual(w))
             s = self._noise(squares, u)
             new_penalty = _SHARE_OF_U_DIFFERENCES * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
             penalty = (penalty + new_penalty) / 2 if turn else new_penalty
-        return w
+        raise AssertionError("there is a last round")
 
     def _within_bounds(self, w: np.ndarray) -> np.ndarray:
         """Return w, shortened if it explains more than the target's variance.
@@ -194,7 +243,23 @@ class TargetRegression:
         Q = M @ (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray() @ M
         shared = np.outer(M @ (rows.T @ weights), m)
         Q += shared + shared.T + weights.sum() * np.outer(m, m)
-        return Equations(Q, M @ (rows.T @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
+        fixed = Equations(Q, M @ (rows.T @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
+        if self._drawn is None:
+            return fixed
+        drawn, share = self._drawn, _DRAWN * float(weights.mean())
+        return Equations(
+            (1 - _DRAWN) * fixed.Q + share * drawn.Q,
+            (1 - _DRAWN) * fixed.r + share * drawn.r,
+            (1 - _DRAWN) * fixed.squares + share * drawn.squares,
+        )
+
+    def _squares(self, w: np.ndarray) -> np.ndarray:
+        """Return the expected squared error of each example's prediction; what draws add is the same for all."""
+        squares = np.square(self._y - self.predicted(w))
+        if self._drawn is None:
+            return squares
+        added = self._drawn.residual(w) / self.examples - squares.mean()
+        return np.asarray(np.maximum(squares + _DRAWN * added, 0.0))
 
     def _noise(self, squares: np.ndarray, u: np.ndarray) -> float:
         """Return the posterior mean of s, given squared errors and u of the examples."""
@@ -293,11 +358,14 @@ class Draws(NamedTuple):
         Mean of `Equations.residual`.
     form : float
         Mean of the quadratic form.
+    square : ndarray of float, shape (p,)
+        Mean of the squares.
     """
 
     mean: np.ndarray
     residual: float
     form: float
+    square: np.ndarray
 
 
 class WeightsPrior:
@@ -341,7 +409,7 @@ class WeightsPrior:
         """
         before, kept = (count * (_MORE if self._p <= _FEW else 1) for count in sweeps)
         base = equations.Q + penalty * form
-        mean, residual, size = np.zeros(self._p), 0.0, 0.0
+        mean, residual, size, square = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p)
         for sweep in range(before + kept):
             precision = base.copy()
             np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, _SMALL * self._t)
@@ -354,9 +422,10 @@ class WeightsPrior:
             self._draw_parameters(w, rng)
             if sweep >= before:
                 mean += centre / kept
+                square += np.square(w) / kept
                 residual += equations.residual(w) / kept
                 size += float(w @ form @ w) / kept
-        return Draws(mean, residual, size)
+        return Draws(mean, residual, size, square)
 
     def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
         odds = np.log(self._pi / (1 - self._pi)) + np.log(_SMALL) / 2 + w**2 / (2 * self._t) * (1 / _SMALL - 1)
@@ -368,18 +437,14 @@ class WeightsPrior:
         self._inverse_a = (max(1, large) / self._v + 1 / self._t) / rng.standard_gamma(1.0)
 
 
-# The average of the factor model's regressor, this regression and the regressor of moments, weighted by how well each
-# predicts the targets that were revealed.
+# The average of the factor model's regressor, this regression and the regressor of moments. They have the same weight,
+# unless the targets that were revealed tell them apart: the difference of log likelihoods counts as far as it exceeds
+# its error, because it judges predictions from the attributes seen, not from all. Complete examples test the quantity of interest
+# directly. As many of them as there are attributes do not count, because the weights were fitted to them; where more
+# than a tenth of the examples are left then, they alone judge.
 
-_TEMPER, _LARGEST_SHARE = 8.0, 0.1
-"""The weights have the mean log likelihood times 8, at most times a tenth of the examples. The likelihood of all would
-nearly choose one regressor, and often a wrong one, as it judges predictions from the attributes seen, not from all.
-Complete examples test the quantity of interest directly. As many of them as there are attributes do not count, because
-the weights were fitted to them; where more than a tenth of the examples are left then, they alone judge."""
-
-_SHARES = np.array([1.0, 0.25, 1.0])
-"""Weights of the factor model's regressor, the regression and the moments before any target is predicted: where the
-covariance of the factor model is off, the regression is farther off than the other two."""
+_ERRORS, _ENOUGH_COMPLETE = 2.0, 0.1
+"""Standard errors that a difference must exceed; and share of the examples that complete ones must have to judge."""
 
 
 class Average(NamedTuple):
@@ -402,16 +467,76 @@ class Average(NamedTuple):
     complete: bool
 
 
+class Known(NamedTuple):
+    """What is known of F streams.
+
+    Attributes
+    ----------
+    standardised : StandardisedEntries
+        Everything revealed.
+    moments : Moments
+        Posterior means under the factor model.
+    inflation : ndarray of float, shape (F, d)
+        Factors of the attributes' variances, see `budgetreg.revealed.columns.Rescaled`. Attributes with an infinite one
+        are left out.
+    states : sequence of State
+        Draws from the posterior.
+    """
+
+    standardised: StandardisedEntries
+    moments: Moments
+    inflation: np.ndarray
+    states: Sequence[State]
+
+    def regression(self, origin: np.ndarray, f: int) -> tuple[TargetRegression | None, np.ndarray]:
+        """Return the regression of a stream's target, and the attributes that may have a weight.
+
+        There is none if the target or all attributes have too few values, or if the targets are all equal.
+        """
+        is_live = self.standardised.live[f]
+        live = np.flatnonzero(is_live[:-1] & np.isfinite(self.inflation[f]) & is_live[-1])
+        if not live.size:
+            return None, live
+        first = self.moments.first[f]
+        M = (self.moments.second[f] - np.outer(first, first))[np.ix_(live, live)]
+        blocks = [(block.attributes[f], block.values[f]) for block in self.standardised.blocks]
+        complete = all(np.isin(attributes[:, :-1], live).sum(axis=1).min() == live.size for attributes, _ in blocks)
+        kind = CompleteRegression if complete else TargetRegression
+        regression = kind(blocks, live, M, first, origin[f], [state.of(f) for state in self.states])
+        return (regression if regression.variance else None), live
+
+
+def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool) -> np.ndarray:
+    """Return the posterior means of ``w_i^2 s_i^2`` (F, d), by which attributes are drawn; 0 where nothing is known.
+
+    Parameters are those of `average_regressors`.
+    """
+    moments = known.moments
+    origin = known.standardised.origin(moments, centred=centred, intercept=intercept)
+    parts = np.zeros(known.inflation.shape)
+    for f, rng in enumerate(rngs):
+        regression, live = known.regression(origin, f)
+        if regression is not None:
+            variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
+            parts[f, live] = regression.solve(rng)[1] * variance
+    return parts
+
+
+def _shares(regression: TargetRegression, members: np.ndarray) -> np.ndarray:
+    """Return the weights of regressors (members, p) in the average."""
+    beyond = int(regression.whole.sum()) - members.shape[1]
+    alone = beyond > _ENOUGH_COMPLETE * regression.examples
+    judges = regression.whole if alone else np.full(regression.examples, True)
+    counted = beyond if alone else regression.examples
+    densities = np.stack([regression.log_densities(w, judges) for w in members])
+    differences = densities - densities[0]
+    evidence, error = counted * differences.mean(axis=1), np.sqrt(counted) * differences.std(axis=1)
+    clear = np.sign(evidence) * np.maximum(0.0, np.abs(evidence) - _ERRORS * error)
+    return np.asarray(np.exp(clear - logsumexp(clear)))
+
+
 def averaged(
-    standardised: StandardisedEntries,
-    moments: Moments,
-    origin: np.ndarray,
-    f: int,
-    solved: np.ndarray,
-    inflation: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    intercept: bool,
+    known: Known, origin: np.ndarray, f: int, solved: np.ndarray, rng: np.random.Generator, *, intercept: bool
 ) -> Average:
     """Return a stream's moments, with those of the target that the average regressor has.
 
@@ -419,19 +544,13 @@ def averaged(
 
     Parameters
     ----------
-    standardised : StandardisedEntries
-        Everything revealed.
-    moments : Moments
-        Posterior means under the factor model.
+    known : Known
     origin : ndarray of float, shape (F, d + 1)
         See `StandardisedEntries.origin`.
     f : int
         The stream.
     solved : ndarray of float, shape (d,)
         The given regressor, of values as revealed.
-    inflation : ndarray of float, shape (d,)
-        Factors of the attributes' variances, see `budgetreg.revealed.columns.Rescaled`. Attributes with an infinite one
-        are left out.
     rng : numpy.random.Generator
     intercept : bool
         Whether predictions go through the target's mean.
@@ -441,24 +560,16 @@ def averaged(
     Average
         A stream whose target or attributes have too few values keeps its moments.
     """
-    first, second = moments.first[f], moments.second[f]
-    live = np.flatnonzero(standardised.live[f, :-1] & np.isfinite(inflation))
-    if not standardised.live[f, -1] or not live.size:
+    first, second, inflation = known.moments.first[f], known.moments.second[f], known.inflation[f]
+    regression, live = known.regression(origin, f)
+    if regression is None:
         return Average(first, second, inflation, False)
     covariance = second - np.outer(first, first)
     M, mean = covariance[np.ix_(live, live)], first - origin[f]
-    blocks = [(block.attributes[f], block.values[f]) for block in standardised.blocks]
-    complete = all(np.isin(attributes[:, :-1], live).sum(axis=1).min() == live.size for attributes, _ in blocks)
-    regression = (CompleteRegression if complete else TargetRegression)(blocks, live, M, first, origin[f])
-    if not regression.variance:
-        return Average(first, second, inflation, False)
     by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
-    members = np.stack([by_factors, regression.solve(rng), standardised.in_columns(f, solved)[live]])
-    temper, judges = min(_TEMPER, _LARGEST_SHARE * regression.examples), np.full(regression.examples, True)
-    if (beyond := int(regression.whole.sum()) - len(live)) > temper:
-        temper, judges = beyond, regression.whole
-    scores = np.log(_SHARES) + temper * np.array([regression.log_density(w, judges) for w in members])
-    w = np.exp(scores - logsumexp(scores)) @ members
+    given = known.standardised.in_columns(f, solved)[live]
+    members = np.stack([by_factors, regression.solve(rng)[0], given])
+    w = _shares(regression, members) @ members
     first, level, shared = first.copy(), float(mean[live] @ w), M @ w
     if intercept:  # predictions go through the target's mean where attributes are at their origin
         shared += mean[live] * level
@@ -474,22 +585,15 @@ def averaged(
 
 
 def average_regressors(
-    standardised: StandardisedEntries,
-    moments: Moments,
-    solved: np.ndarray,
-    inflation: np.ndarray,
-    rngs: Sequence[np.random.Generator],
-    *,
-    centred: bool,
-    intercept: bool,
+    known: Known, solved: np.ndarray, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool
 ) -> Outputs:
     """Return the average regressors of all streams.
 
     Parameters
     ----------
-    standardised, moments, rngs, intercept
+    known, rngs, intercept
         As for `averaged`, which has one stream's generator.
-    solved, inflation : ndarray of float, shape (F, d)
+    solved : ndarray of float, shape (F, d)
         As for `averaged`, by stream.
     centred : bool
         Whether predictions go through the attributes' means.
@@ -499,11 +603,9 @@ def average_regressors(
     ndarray of float, shape (F, d, 1); or WithIntercept if attributes or target are centred
     """
     centring = {"centred": centred, "intercept": intercept}
+    standardised, moments = known.standardised, known.moments
     origin = standardised.origin(moments, **centring)
-    streams = [
-        averaged(standardised, moments, origin, f, solved[f], inflation[f], rng, intercept=intercept)
-        for f, rng in enumerate(rngs)
-    ]
+    streams = [averaged(known, origin, f, solved[f], rng, intercept=intercept) for f, rng in enumerate(rngs)]
     first, second, factors, complete = map(np.stack, zip(*streams, strict=True))
     outputs = standardised.regressors(Moments(first, second), **centring, inflation=factors)
     if not isinstance(outputs, WithIntercept):

@@ -114,9 +114,9 @@ class FactorRegression(PlannedDrawsLearner):
     n_factors: int = option("the factors of the model", whole(1), tried=(2,))
 
     core = "factor_regression"
-    version = 5
-    version_uncentred = 6
-    version_scaled = 9
+    version = 6
+    version_uncentred = 7
+    version_scaled = 10
     centres_itself = True
     scales_itself = True
     check_streams = 24

@@ -43,18 +43,41 @@ _MIN_ALPHA = 0.1
 _START = 0.1
 """Standard deviation of the initial loadings: small, random values that make the factors differ."""
 
-_BURN_IN, _MIN_KEPT, MOST_KEPT, _WORK = 60, 20, 400, 4_500_000
+_BURN_IN, _MIN_KEPT, MOST_KEPT, _WORK = 60, 20, 100, 4_500_000
 """Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the work these may do in all.
 More data leave a narrower posterior, which fewer sweeps average well enough."""
 
-_DRAWS_WORK = _WORK // 3
-"""The work if only draw probabilities are wanted: they need no accurate moments."""
+_MOST_FOR_DRAWS, _DRAWS_WORK = 60, _WORK // 3
+"""Most sweeps averaged, and the work, if only draw probabilities are wanted: they need no accurate moments."""
+
+_STATES = 8
+"""States of the chain that are returned beside the means, evenly spaced among the sweeps averaged."""
 
 _COLUMN_WORK = 20
 """Work of a sweep for each column, whose system it solves; for each value, which it reads, it is 1."""
 
 _LARGEST = 1e6
 """Largest trace of a system that is solved in float32; its rounding is then far below 1, the least eigenvalue."""
+
+
+class State(NamedTuple):
+    """A draw of the model's parameters from the posterior.
+
+    Attributes
+    ----------
+    W : ndarray of float, shape (F, c, q)
+        Loadings.
+    mu, psi : ndarray of float, shape (F, c)
+        Means, and variances of the noise.
+    """
+
+    W: np.ndarray
+    mu: np.ndarray
+    psi: np.ndarray
+
+    def of(self, f: int) -> State:
+        """Return that of one stream, as the only one."""
+        return State(*(parameter[f : f + 1] for parameter in self))
 
 
 class Posterior:
@@ -75,11 +98,14 @@ class Posterior:
         Columns c.
     sweeps : int
         Sweeps done so far.
+    states : list of State
+        Some states of the last sweeps that were averaged.
     """
 
     def __init__(self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator]) -> None:
         F, c, q = len(rngs), columns, n_factors
         self.columns, self.sweeps = columns, 0
+        self.states: list[State] = []
         self._rngs = rngs
         self._W = np.stack([rng.standard_normal((c, q)) for rng in rngs]) * _START
         self._mu, self._psi, self._alpha = np.zeros((F, c)), np.full((F, c), 0.5), np.full((F, q), float(q))
@@ -101,6 +127,7 @@ class Posterior:
         data = ArrangedValues(blocks, live, q)
         first, second, columns = np.zeros((F, c)), np.zeros((F, c, c)), [np.flatnonzero(of) for of in live]
         products = [np.zeros((of.size, of.size)) for of in columns]
+        at, self.states = set(np.linspace(sweeps - kept, sweeps - 1, min(kept, _STATES)).astype(int)), []
         for sweep in range(sweeps):
             z = whitened(draw_factors(data, self._W, self._mu, self._psi, self._normal))
             means, traces = self._draw_loadings(data, z, live)
@@ -112,6 +139,8 @@ class Posterior:
                 products[f] += loadings @ loadings.T
                 products[f][np.diag_indices(i.size)] += traces[f, i] + self._psi[f, i]
             first += means[:, :, -1]
+            if sweep in at:
+                self.states.append(State(self._W, self._mu, self._psi))
         for f, i in enumerate(columns):
             second[f][np.ix_(i, i)] = products[f]
         return Moments(first / kept, second / kept)
@@ -202,13 +231,18 @@ def posterior_moments(
         Whether the moments are for draw probabilities alone, for which fewer sweeps are enough.
     """
     sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
-    kept = min(max(_MIN_KEPT, sweeps), MOST_KEPT)
+    kept = min(max(_MIN_KEPT, sweeps), min(_MOST_FOR_DRAWS, MOST_KEPT) if for_draws else MOST_KEPT)
     before = min(kept // 3, _BURN_IN) if posterior.sweeps else _BURN_IN
     return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
 
 
 def plan_by_posterior(
-    collected: Collected, standardised: StandardisedEntries, moments: Moments, *, centred: bool
+    collected: Collected,
+    standardised: StandardisedEntries,
+    moments: Moments,
+    parts: np.ndarray | None = None,
+    *,
+    centred: bool,
 ) -> None:
     """Draw, from now on, by the posterior's residual deviations and regressors.
 
@@ -218,12 +252,14 @@ def plan_by_posterior(
     standardised : StandardisedEntries
         Everything revealed.
     moments : Moments
+    parts : ndarray of float, shape (F, d), optional
+        See `budgetreg.revealed.designs.regression_weights`.
     centred : bool
         See `budgetreg.revealed.columns.EqualValues.known`.
     """
     W = standardised.regressors(moments, centred=True, intercept=True)[0]
     known = standardised.known(collected.phases[-1], centred=centred)
-    collected.plan(standardised.spread(moments), W[:, :, 0], known, partial(standardised.joint, moments))
+    collected.plan(standardised.spread(moments), W[:, :, 0], known, partial(standardised.joint, moments), parts)
 
 
 def draw_factors(
@@ -262,6 +298,11 @@ def draw_factors(
                 for examples, rows, values in cells._replace(values=x).of(streams).parts(q):
                     z[examples] = draw(table, rows, values, z[examples])
     return z.reshape(F, -1, q)
+
+
+def expected_factors(data: ArrangedValues, state: State) -> np.ndarray:
+    """Return the expected factors (F, T, q) of each example given its values and the parameters."""
+    return draw_factors(data, *state, lambda T, n: np.zeros((len(state.W) * T, n), np.float32))
 
 
 def whitened(z: np.ndarray) -> np.ndarray:
