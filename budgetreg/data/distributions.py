@@ -78,7 +78,7 @@ class Gaussian(KeyedDistribution):
         Share of the target's variance that no attribute explains, at least 0 and below 1: the least mean squared error.
     least_weight : float
         How far the absolute weights, those other than 0, stay away from 0: 0 for weights from N(0, 1), 1 for weights
-        that differ only in their signs, and between these ``least_weight + (1 - least_weight) |z|`` with z from N(0, 1).
+        that differ only in their signs, and between these ``least_weight + (1 - least_weight) |z|``, z from N(0, 1).
     """
 
     d: int = count("attributes")

@@ -14,6 +14,7 @@ import numpy as np
 
 from budgetreg.algorithms.aemr import MomentRegression
 from budgetreg.algorithms.cesa_bianchi_2010 import Baseline, baseline, estimates
+from budgetreg.algorithms.corrected_moments import CorrectedMoments, nearest_by_maximum, nearest_by_weights, pair_sums
 from budgetreg.algorithms.factors import FactorRegression, StreamingFactorAnalysis
 from budgetreg.algorithms.fixed_subset import SHARE, FixedSubset
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
@@ -26,6 +27,7 @@ from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimat
 from budgetreg.algorithms.learner import Learner, first_phase
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import collect
 from budgetreg.streams import BLOCK, generator
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import (
@@ -479,6 +481,60 @@ def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return found[:, :PAIR_D], found[:, PAIR_D], probability
 
 
+_NEARLY = 0.01
+"""Gap, in units of that at 0, that projected gradient may leave where attributes differ in size by a factor of 100."""
+
+
+@dataclass(frozen=True)
+class CorrectedMomentsOracle(FullRowsOracle):
+    """Enumerates the subsets of one example, and certifies what is solved for."""
+
+    solver: str = ""
+
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Compare the means of products with those of complete examples times the share of subsets that show both."""
+        for k in range(2, PAIR_D + 1):
+
+            def estimated(rngs: list[Any], k: int = k) -> np.ndarray:
+                accessor = Accessor(Table(_X[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
+                (collected,) = collect(accessor, [1], rngs, k)
+                blocks = collected.entries.blocks()
+                sums = [pair_sums(blocks, f, PAIR_D, centred=False, intercept=False) for f in range(len(rngs))]
+                return np.stack([np.concatenate([each.products, each.counts]) for each in sums])
+
+            found, probability = distribution([0] * k, estimated)
+            products, shares = np.tensordot(probability, found, axes=1)
+            pi = np.full((PAIR_D, PAIR_D), k * (k - 1) / (PAIR_D * (PAIR_D - 1)))
+            np.fill_diagonal(pi, k / PAIR_D)
+            close("the shares of examples that show both", shares[:-1, :-1], pi)
+            joint = np.append(_X, _Y)
+            close("the products", products / shares, np.outer(joint, joint))
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Certify that no regressor of the same size has a smaller loss, or that the loss is stationary in its ball."""
+        for shown in certificates.run(subject, {}):
+            X, w, n = shown_table(shown), shown.output[:, 0], len(shown.y)
+            seen = ~np.isnan(X)
+            Z, both = np.where(seen, X, 0.0), np.array([[np.sum(i & j) for i in seen.T] for j in seen.T])
+            Gamma, gamma = Z.T @ Z / np.maximum(both, 1), shown.y @ Z / np.maximum(both.diagonal(), 1)
+            live = np.flatnonzero(Gamma.diagonal() > 0)
+            each = np.ix_(live, live)
+            Gamma, gamma, w = self._convex(Gamma[each], both[each] / n), gamma[live], w[live]
+            norm, dual = (two_norm, two_norm) if self.solver == "ridge" else (one_norm, largest)
+            gap = norm(w) * dual(Gamma @ w - gamma) + w @ (Gamma @ w - gamma)
+            tolerance = _NEARLY if self.solver == "stationary" else 1e-8
+            what = f"the regressor of {n} examples is not stationary: {gap / (norm(w) * dual(gamma)):.2g}"
+            expect(gap <= tolerance * norm(w) * dual(gamma), what)
+
+    def _convex(self, Gamma: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Return the moments that the solver uses; tests certify that they are nearest."""
+        if self.solver == "ridge":
+            s, V = np.linalg.eigh(Gamma)
+            return np.asarray((V * np.maximum(s, 0)) @ V.T)
+        nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}.get(self.solver)
+        return Gamma if nearest is None else nearest(Gamma, shares)
+
+
 # The oracle of each class.
 
 _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
@@ -486,6 +542,7 @@ _LEAST_RIDGE = 11.0
 """The candidate of AEMR's spectrum with the least ridge, which many full rows leave nothing to."""
 
 _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
+    CorrectedMoments: lambda learner: CorrectedMomentsOracle(solver=learner.solver),
     Baseline: lambda learner: PairEstimatesOracle(learner.update),
     GradientLearner: one_pass,
     SupportVectorLearner: SlopeOracle,
