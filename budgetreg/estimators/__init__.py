@@ -39,6 +39,7 @@ _NAMES = {
     "DDAELRTwoPhase": "ddaelr_two_phase",
     "DDAERR": "ddaerr",
     "DDAERRTwoPhase": "ddaerr_two_phase",
+    "DebiasedSGD": "debiased_sgd",
     "FixedSubset": "fixed_subset",
     "GROUSE": "grouse",
     "HMLasso": "hmlasso",

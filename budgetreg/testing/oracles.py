@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import log
 from typing import Any
 
@@ -25,6 +26,7 @@ from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, Gradie
 from budgetreg.algorithms.imputation import SCALE_FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
 from budgetreg.algorithms.learner import Learner, first_phase
+from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect
@@ -54,6 +56,7 @@ from budgetreg.testing.enumeration import (
     compare_moves,
     distribution,
     enumerate_step,
+    exact_gradient,
     point_square,
     points,
     prices,
@@ -61,6 +64,8 @@ from budgetreg.testing.enumeration import (
 from budgetreg.testing.subspaces import PairsOracle, SecondMomentOracle
 
 # Learners that take a step for each example.
+
+_MOVES = REFERENCE_UPDATES["ogd"]
 
 
 def one_pass(learner: GradientLearner) -> GradientOracle:
@@ -180,10 +185,41 @@ class _ImputedOracle(GradientOracle):
         compare_moves(step, self.moves, (x @ step.w - step.y)[:, None] * x)
 
 
+@dataclass(frozen=True)
+class DebiasedOracle(Oracle):
+    """Enumerates the subsets that one step may see, for iterates that are recovered from their means."""
+
+    mask: str
+
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Check that the gradient has the mean ``(<w, x> - y) x``."""
+        for k in (2, 3):
+            step = self._step(subject, k)
+            close("the gradient", step.mean(step.gradient(_MOVES)), (step.w @ step.x - step.y) * step.x)
+
+    def second_moments(self, subject: LearnerUnderTest) -> None:
+        """Compare with the mean square of the paper's gradient over all subsets."""
+        step = self._step(subject, 3)
+        masks = [np.isin(np.arange(D), S) for S in combinations(range(D), 3)]
+        listed = [debiased_gradient(step.x * seen, step.y, step.w, 3, self.mask) for seen in masks]
+        squares = np.square(step.gradient(_MOVES)).sum(axis=1)
+        close("the gradient's square", step.mean(squares), float(np.square(listed).sum(axis=1).mean()))
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with the exact gradient at k = d."""
+        step = self._step(subject, D)
+        close(
+            "the gradient",
+            step.mean(step.gradient(_MOVES)),
+            exact_gradient(subject.other("online_ridge"), step, _MOVES),
+        )
+
+    def _step(self, subject: LearnerUnderTest, k: int) -> Step:
+        return enumerate_step(subject, D, k, Place(STEP, average="all"))
+
+
 _ORDERS = (1, 3)
 """Orders of the series that are enumerated."""
-
-_MOVES = REFERENCE_UPDATES["ogd"]
 
 _Q = np.full(D, 1 / D)
 """Probabilities of the data point's draws."""
@@ -543,6 +579,7 @@ _LEAST_RIDGE = 11.0
 
 _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     CorrectedMoments: lambda learner: CorrectedMomentsOracle(solver=learner.solver),
+    DebiasedGradient: lambda learner: DebiasedOracle(learner.mask),
     Baseline: lambda learner: PairEstimatesOracle(learner.update),
     GradientLearner: one_pass,
     SupportVectorLearner: SlopeOracle,
