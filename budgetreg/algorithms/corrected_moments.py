@@ -1,11 +1,11 @@
-"""Regressors from second moments that are corrected for what was not seen, with four ways to solve for them.
+"""Regressors from second moments that are corrected for what was not seen, with five ways to solve for them.
 
 An example shows the set S of k attributes; ``M_i`` is 1 if i is in S, else 0. The moments of complete examples are
 
     Gamma_ij = mean(x_i x_j M_i M_j) / pi_ij,    gamma_i = mean(y x_i M_i) / pi_ii,    pi_ij = P(i and j in S),
 
 where the shares of examples that showed both are used for the ``pi_ij``. Gamma is indefinite as a rule, so that
-``w'Gamma w / 2 - gamma'w`` has no minimum. The four solvers differ in what they do about it.
+``w'Gamma w / 2 - gamma'w`` has no minimum. The solvers differ in what they do about it.
 
 References
 ----------
@@ -69,7 +69,7 @@ def corrected_moments(
     return Gamma, gamma
 
 
-# The four solvers. Each returns the regressors (d, G) of several sizes: lengths of ridge, or radii of 1-balls.
+# The solvers. Each returns the regressors (d, G) of several sizes: strengths of ridge, radii of 1-balls, or tolerances.
 
 _STEPS = 2000
 _STATIONARY = 1e-10
@@ -102,6 +102,21 @@ def ridge_of(Gamma: np.ndarray, gamma: np.ndarray, strengths: np.ndarray) -> np.
     """Return the solutions of ``(Gamma_+ + strength) w = gamma``, with negative eigenvalues set to 0."""
     s, V = np.linalg.eigh(Gamma)
     return np.asarray(V @ ((gamma @ V)[:, None] / (np.maximum(s, 0)[:, None] + strengths)))
+
+
+def dantzig(Gamma: np.ndarray, gamma: np.ndarray, tolerances: np.ndarray) -> np.ndarray:
+    """Return the regressors with the least 1-norm for which ``|gamma - Gamma w|_inf`` is at most a tolerance.
+
+    Where there is none, it is that of the next larger tolerance; tolerances (G,) fall, and the first ones give 0.
+    """
+    from scipy.optimize import linprog  # here, as the other solvers need none
+
+    d, W = len(gamma), np.zeros((len(gamma), len(tolerances)))
+    rows = np.block([[Gamma, -Gamma], [-Gamma, Gamma]])
+    for g, tolerance in enumerate(tolerances):
+        found = linprog(np.ones(2 * d), rows, np.concatenate([gamma, -gamma]) + tolerance)
+        W[:, g] = found.x[:d] - found.x[d:] if found.status == 0 else W[:, max(g - 1, 0)]
+    return W
 
 
 def nearest_by_maximum(Gamma: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -159,26 +174,33 @@ _SIZES = np.geomspace(0.05, 50, 16)
 _STRENGTHS = np.geomspace(1e3, 1e-3, 19)
 """Strengths of ridge that are tried, from small regressors to large ones, in units of the attributes' mean square."""
 
+_TOLERANCES = np.geomspace(1, 0.03, 10)
+"""Tolerances of the Dantzig selector that are tried, in units of the largest correlation with the target."""
+
 SOLVERS = {
     "stationary": "a stationary point of the indefinite loss in the 1-ball",
     "ridge": "negative eigenvalues set to 0, then ridge",
     "maximum": "the nearest positive semidefinite matrix in the maximum norm, then the lasso",
     "weights": "the nearest positive semidefinite matrix, weighted by how often both were seen, then the lasso",
+    "dantzig": "the Dantzig selector",
 }
 
 
-def sizes(solver: str, Gamma: np.ndarray, square: float) -> np.ndarray:
-    """Return the sizes of regressors that are tried, (G,), for targets with a mean square above 0."""
-    unit = float(np.diag(Gamma).mean())
-    return _STRENGTHS * unit if solver == "ridge" else _SIZES * np.sqrt(square / unit)
+def sizes(solver: str, C: np.ndarray) -> np.ndarray:
+    """Return the sizes of regressors that are tried, (G,), from small to large, for joint moments C (d + 1, d + 1)."""
+    unit = float(C.diagonal()[:-1].mean())
+    if solver == "dantzig":
+        return _TOLERANCES * np.abs(C[:-1, -1]).max()
+    return _STRENGTHS * unit if solver == "ridge" else _SIZES * np.sqrt(C[-1, -1] / unit)
 
 
-def solved(solver: str, Gamma: np.ndarray, gamma: np.ndarray, shares: np.ndarray, tried: np.ndarray) -> np.ndarray:
+def solved(solver: str, C: np.ndarray, shares: np.ndarray, tried: np.ndarray) -> np.ndarray:
     """Return regressors (d, G) of the sizes (G,), see `SOLVERS`."""
-    if solver in ("stationary", "ridge"):
-        return {"stationary": stationary, "ridge": ridge_of}[solver](Gamma, gamma, tried)
-    nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}[solver]
-    return lasso_of(nearest(Gamma, shares), gamma, tried)
+    Gamma, gamma = C[:-1, :-1], C[:-1, -1]
+    nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}.get(solver)
+    if nearest is not None:
+        return lasso_of(nearest(Gamma, shares[:-1, :-1]), gamma, tried)
+    return {"stationary": stationary, "ridge": ridge_of, "dantzig": dantzig}[solver](Gamma, gamma, tried)
 
 
 # The moments of all examples of a stream, and of parts of them: sums of products by sparse matrices.
@@ -257,14 +279,15 @@ def regressor(solver: str, sums: PairSums) -> np.ndarray:
     w, live = np.zeros(d), np.flatnonzero(C.diagonal()[:-1])
     if len(everything) < 2 or not C[live, -1].any():
         return w
-    tried = sizes(solver, C[np.ix_(live, live)], C[-1, -1])
+    tried = sizes(solver, C[np.ix_(np.append(live, d), np.append(live, d))])
 
     def path(parts: np.ndarray) -> np.ndarray:
         C, shares = sums.moments(parts)
         W = np.zeros((d, len(tried)))
         i = live[C.diagonal()[live] > 0]
         if i.size:
-            W[i] = solved(solver, C[np.ix_(i, i)], C[i, -1], shares[np.ix_(i, i)], tried)
+            joint = np.ix_(np.append(i, d), np.append(i, d))
+            W[i] = solved(solver, C[joint], shares[joint], tried)
         return W
 
     losses = np.stack([sums.held_out(part, path(everything[everything != part])) for part in everything])
@@ -279,7 +302,7 @@ class CorrectedMoments(PairwiseLearner):
 
     Attributes
     ----------
-    solver : {'stationary', 'ridge', 'maximum', 'weights'}
+    solver : {'stationary', 'ridge', 'maximum', 'weights', 'dantzig'}
         How the regressor is computed from the moments, see `SOLVERS`.
     """
 

@@ -58,6 +58,7 @@ _NAMES = {
     "POPCAPassive": "popca_passive",
     "Ridge": "ridge",
     "SGDImpute": "sgd_impute",
+    "TwoPhaseSparse": "two_phase_sparse",
     "ZeroFilledPCA": "zero_filled_pca",
 }
 """The class of each learner; those whose constants are tuned have another one, whose name ends in CV."""

@@ -24,6 +24,7 @@ from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
 from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, GradientLearner, GuidedLearner
 from budgetreg.algorithms.imputation import SCALE_FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
+from budgetreg.algorithms.kale_2017 import TwoPhaseSparse
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
 from budgetreg.algorithms.learner import Learner, first_phase
 from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient
@@ -439,6 +440,28 @@ class FixedSubsetOracle(ImputationOracle):
             same(f"ridge on {K} attributes of {len(X)} examples", shown.output[:, 0], w)
 
 
+@dataclass(frozen=True)
+class TwoPhaseSparseOracle(ImputationOracle):
+    """Ridge on the rows of the second phase, which all show the same attributes."""
+
+    phase_one: float = 0.5
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with least squares on full rows."""
+        FullRowsOracle().full_information(subject)
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Compare the last regressor with ridge; those of the first phase are checked for corrected moments."""
+        m_1 = first_phase(self.phase_one, certificates.CHECKPOINTS[-1])
+        for shown in certificates.run(subject, {}):
+            if len(shown.y) == certificates.CHECKPOINTS[-1]:
+                X, w = shown_table(shown)[m_1:], np.zeros(certificates.D)
+                kept = np.flatnonzero(~np.isnan(X).any(axis=0))
+                expect(kept.size == certificates.K, "examples of the second phase show different attributes")
+                w[kept] = self.solved(X[:, kept], shown.y[m_1:])
+                same(f"ridge on {len(X)} examples", shown.output[:, 0], w)
+
+
 def _greedy(M: np.ndarray, c: np.ndarray, strength: float, k: int) -> list[int]:
     """Return up to k attributes of positive use, of which each set is solved for."""
     A, chosen = M + strength * np.diag(np.diag(M)), list[int]()
@@ -580,6 +603,7 @@ _LEAST_RIDGE = 11.0
 _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     CorrectedMoments: lambda learner: CorrectedMomentsOracle(solver=learner.solver),
     DebiasedGradient: lambda learner: DebiasedOracle(learner.mask),
+    TwoPhaseSparse: lambda learner: TwoPhaseSparseOracle(phase_one=learner.phase_one),
     Baseline: lambda learner: PairEstimatesOracle(learner.update),
     GradientLearner: one_pass,
     SupportVectorLearner: SlopeOracle,
