@@ -269,9 +269,9 @@ def pair_sums(blocks: Sequence[Block], f: int, d: int, *, centred: bool, interce
 def regressor(solver: str, sums: PairSums) -> np.ndarray:
     """Return the regressor (d,) of a size that loses little on held-out parts, from what was paid for alone.
 
-    From the smallest size on, sizes are tried as long as the corrected loss plus one standard error over the parts
-    falls. The least of all would be that of a large regressor by chance, as the loss of these is estimated badly. A
-    single example gives 0.
+    From the smallest size on, sizes are tried as long as the corrected loss of held-out parts falls, and is possible:
+    no loss is below 0, which is ``-mean(y^2)`` here. The least of all would be that of a large regressor by chance, as
+    the loss of these is estimated badly. A single example gives 0.
     """
     everything = np.arange(len(sums.examples))
     C, _ = sums.moments(everything)
@@ -290,10 +290,9 @@ def regressor(solver: str, sums: PairSums) -> np.ndarray:
             W[i] = solved(solver, C[joint], shares[joint], tried)
         return W
 
-    losses = np.stack([sums.held_out(part, path(everything[everything != part])) for part in everything])
-    errors = losses.mean(axis=0) + losses.std(axis=0, ddof=1) / np.sqrt(len(losses))
-    rises = np.flatnonzero(np.diff(errors) > 0)
-    return path(everything)[:, rises[0] if rises.size else -1]
+    losses = np.mean([sums.held_out(part, path(everything[everything != part])) for part in everything], axis=0)
+    last = np.flatnonzero((np.diff(losses) > 0) | (losses[1:] < -C[-1, -1]))
+    return path(everything)[:, last[0] if last.size else -1]
 
 
 @dataclass(frozen=True)
