@@ -290,7 +290,9 @@ def regressor(solver: str, sums: PairSums) -> np.ndarray:
             W[i] = solved(solver, C[joint], shares[joint], tried)
         return W
 
-    losses = np.mean([sums.held_out(part, path(everything[everything != part])) for part in everything], axis=0)
+    losses = np.mean(
+        [sums.held_out(part, path(np.delete(everything, part))) for part in range(len(everything))], axis=0
+    )
     last = np.flatnonzero((np.diff(losses) > 0) | (losses[1:] < -C[-1, -1]))
     return path(everything)[:, last[0] if last.size else -1]
 

@@ -97,8 +97,9 @@ class TwoPhaseSparse(PairwiseLearner):
                 chosen = chosen_by_now
             if stop in checkpoints:
                 few = stop - m_1 < _LEAST_ROWS * given.k
-                on_chosen = {"impute": "mean", "rescale": False, "among": chosen}
-                yield stop, sparse if few else regressors(second, accessor, given, **on_chosen)
+                if not few:
+                    sparse = regressors(second, accessor, given, impute="mean", rescale=False, among=chosen)
+                yield stop, sparse
 
     def _sparse(
         self, entries: Entries, orders: Sequence[np.ndarray], accessor: Accessor, given: SideInformation

@@ -27,6 +27,7 @@ from budgetreg.algorithms.imputation import SCALE_FOLDS, ImputationLearner, Impu
 from budgetreg.algorithms.kale_2017 import TwoPhaseSparse
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
 from budgetreg.algorithms.learner import Learner, first_phase
+from budgetreg.algorithms.normal_ml import NormalMaximumLikelihood
 from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -604,6 +605,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     CorrectedMoments: lambda learner: CorrectedMomentsOracle(solver=learner.solver),
     DebiasedGradient: lambda learner: DebiasedOracle(learner.mask),
     TwoPhaseSparse: lambda learner: TwoPhaseSparseOracle(phase_one=learner.phase_one),
+    NormalMaximumLikelihood: lambda learner: FullRowsOracle(),
     Baseline: lambda learner: PairEstimatesOracle(learner.update),
     GradientLearner: one_pass,
     SupportVectorLearner: SlopeOracle,
