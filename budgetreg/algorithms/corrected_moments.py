@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ from budgetreg.algorithms.learner import (
 )
 from budgetreg.algorithms.vectors import project_l1
 from budgetreg.config.options import one_of, option
-from budgetreg.metering.table import WithIntercept
+from budgetreg.metering.table import JointMoments, WithIntercept
 from budgetreg.revealed.collection import Block, collect, rows_by_column
 from budgetreg.revealed.columns import Rescaled
 
@@ -297,6 +298,12 @@ def regressor(solver: str, sums: PairSums) -> np.ndarray:
     return path(everything)[:, last[0] if last.size else -1]
 
 
+def _semidefinite(sums: Sequence[PairSums], f: int) -> JointMoments:
+    """Return the joint moments of a stream with negative eigenvalues set to 0."""
+    C, _ = sums[f].moments(np.arange(len(sums[f].examples)))
+    return JointMoments(sums[f].mean, _parts(C)[0])
+
+
 @dataclass(frozen=True)
 class CorrectedMoments(PairwiseLearner):
     """Regressors from corrected moments of uniform subsets of k attributes.
@@ -334,14 +341,15 @@ class CorrectedMoments(PairwiseLearner):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            W, b = np.zeros((F, d, 1)), np.zeros((F, 1))
+            W, b, kept = np.zeros((F, d, 1)), np.zeros((F, 1)), list[PairSums]()
             for f in range(F):
                 sums = pair_sums(rescaled.blocks, f, d, centred=given.centred, intercept=given.intercept)
                 sums.products[:, np.append(rescaled.left_out[f], False)] = 0
                 W[f, :, 0] = regressor(self.solver, sums)
                 b[f] = sums.mean[-1] - sums.mean[:-1] @ W[f, :, 0]
-            centred = given.centred or given.intercept
-            yield collected.examples, rescaled.as_revealed(WithIntercept(W, b) if centred else W)
+                kept.append(sums)
+            outputs = WithIntercept(W, b, selection=partial(_semidefinite, kept))
+            yield collected.examples, rescaled.as_revealed(outputs if given.centred or given.intercept else W)
 
     @property
     def words(self) -> Sequence[str]:
