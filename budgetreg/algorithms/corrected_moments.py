@@ -76,6 +76,9 @@ _STEPS = 2000
 _STATIONARY = 1e-10
 """Most steps of the projected gradient, and the relative change with which it ends."""
 
+_ROUNDING = 1e-12
+"""Negative part, relative to the matrix, that rounding leaves."""
+
 _ITERATIONS = 100
 _GAP = 0.02
 """Most iterations of ADMM, each of which decomposes a matrix, and the gap to the optimum with which it ends."""
@@ -128,14 +131,14 @@ def nearest_by_maximum(Gamma: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """
     del shares
     A, negative = _parts(Gamma)
-    if not negative.any():
+    if np.abs(negative).max() <= _ROUNDING * np.abs(Gamma).max():
         return A
     B, Lambda = np.zeros_like(Gamma), np.zeros_like(Gamma)
     mu = 0.1 * len(Gamma) * np.abs(A - Gamma).max()
     for _ in range(_ITERATIONS):
         A, negative = _parts(B + Gamma + mu * Lambda)
-        farthest = np.abs(A - Gamma).max()
-        if farthest + np.vdot(negative, Gamma) / np.abs(negative).sum() <= _GAP * farthest:
+        farthest, size = np.abs(A - Gamma).max(), np.abs(negative).sum()
+        if not size or farthest + np.vdot(negative, Gamma) / size <= _GAP * farthest:
             break
         M = A - Gamma - mu * Lambda
         B = M - project_l1(M.reshape(-1), mu).reshape(M.shape)

@@ -67,6 +67,13 @@ def test_nearest_of_two_attributes_is_the_closed_form():
     np.testing.assert_allclose(A, [[a + t, c - t], [c - t, b + t]], atol=0.03 * t)
 
 
+@pytest.mark.parametrize("rank", [1, 4])
+@pytest.mark.parametrize("nearest", [nearest_by_maximum, nearest_by_weights])
+def test_semidefinite_moments_are_their_own_nearest(nearest, rank):
+    root = np.random.default_rng(0).normal(size=(4, rank))
+    np.testing.assert_allclose(nearest(root @ root.T, np.ones((4, 4))), root @ root.T, atol=1e-12)
+
+
 def indefinite(d, k=3):
     X, y, shown = seen_examples(6 * d, d, k)
     C, shares = pair_sums(stored(X, y, shown), 0, d, centred=False, intercept=False).moments(np.arange(5))
