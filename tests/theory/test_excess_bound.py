@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from budgetreg.algorithms.normal_ml import maximum_likelihood
 from budgetreg.analysis.theory import excess_bound, known_covariance, uniform_subsets
+from budgetreg.revealed.collection import Block
 
 D, NOISE = 20, 0.2
 
@@ -96,3 +98,22 @@ def test_nothing_is_learned_of_attributes_that_are_never_seen_together():
     assert excess_bound(C, 1) == np.inf
     assert np.isfinite(excess_bound(C, 1, tangent=known_covariance(D)))
     assert excess_bound(C, 4, uniform_subsets(D - 1, 4)) == np.inf
+
+
+@pytest.mark.slow
+def test_maximum_likelihood_reaches_it():
+    """The mean over 60 samples of n times the excess loss is within three of its standard errors."""
+    d, k, n, samples = 6, 3, 3000, 60
+    C = chain(0.7)[np.ix_([*range(d), D], [*range(d), D])]
+    root, w, losses = np.linalg.cholesky(C), regressor(C), []
+    for seed in range(samples):
+        rng = np.random.default_rng(seed)
+        joint = rng.standard_normal((n, d + 1)) @ root.T
+        shown = np.column_stack([rng.random((n, d)).argsort(axis=1)[:, :k], np.full(n, d)])
+        block = Block(shown[None], np.take_along_axis(joint, shown, axis=1)[None])
+        _, fitted = maximum_likelihood([block], 0, d + 1, np.ones(d + 1, dtype=bool))
+        off = regressor(fitted) - w
+        losses.append(n * off @ C[:-1, :-1] @ off)
+    error = np.std(losses) / np.sqrt(samples)
+    assert abs(np.mean(losses) - excess_bound(C, k)) < 3 * error
+    assert error < 0.12 * np.mean(losses)
