@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from budgetreg.metering.table import Outputs
     from budgetreg.revealed.collection import Entries
 
-_WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
+_WAYS = {"mean": "the means of those seen", "iterative": "ten rounds of regressions on all others"}
 
 _MOST_ATTRIBUTES = 100
 """For iterative imputation, which takes ten times d regressions on d attributes at each checkpoint."""
@@ -66,11 +66,14 @@ class ImputationLearner(PairwiseLearner):
     ----------
     impute : {'mean', 'iterative'}
         See `imputed`.
+    with_target : bool
+        Whether iterative imputation regresses on the target, too, also for rows that are held out.
     rescale : bool
         Whether regressors of rows with imputed means are scaled for complete rows, see `full_row_scale`.
     """
 
     impute: str = option("the method of imputation", one_of(*_WAYS))
+    with_target: bool = option("whether iterative imputation uses the target", FLAG, default=False)
     rescale: bool = option("whether regressors are scaled for complete rows", FLAG, default=False)
 
     core = "imputation"
@@ -92,8 +95,17 @@ class ImputationLearner(PairwiseLearner):
         for collected in collect(accessor, checkpoints, rngs, given.k):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
-            outputs = regressors(collected.entries, accessor, given, impute=self.impute, rescale=self.rescale)
-            yield collected.examples, outputs
+            yield (
+                collected.examples,
+                regressors(
+                    collected.entries,
+                    accessor,
+                    given,
+                    impute=self.impute,
+                    rescale=self.rescale,
+                    with_target=self.with_target,
+                ),
+            )
 
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
@@ -112,14 +124,15 @@ class ImputationLearner(PairwiseLearner):
 
     @property
     def inactive_options(self) -> Sequence[str]:
-        """The scaling if values are imputed by regressions, as its derivation is for means."""
-        return () if self.impute == "mean" else ("rescale",)
+        """The scaling if values are imputed by regressions, as its derivation is for means; else the target."""
+        return ("with_target",) if self.impute == "mean" else ("rescale",)
 
     @property
     def words(self) -> Sequence[str]:
         """What it sees and how it imputes."""
         scaled = ", the regressor being scaled for complete rows" if self.rescale and self.impute == "mean" else ""
-        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}{scaled}"
+        way = _WAYS[self.impute] + (" and the target" if self.with_target and self.impute == "iterative" else "")
+        return "k attributes per example", f"ridge, what was not seen being imputed by {way}{scaled}"
 
     @property
     def skipped_checks(self) -> Mapping[str, str]:
@@ -137,6 +150,7 @@ def regressors(
     *,
     impute: str,
     rescale: bool,
+    with_target: bool = False,
     among: np.ndarray | None = None,
 ) -> Outputs:
     """Return the ridge regressors of all streams, of values as they were revealed.
@@ -149,7 +163,7 @@ def regressors(
         The streams.
     given : SideInformation
         Whether values are scaled and centred, and whether there is an intercept.
-    impute, rescale
+    impute, rescale, with_target
         As for `regressor`.
     among : ndarray of int, shape (F, n), optional
         The attributes of each stream's regressor, filled up with d; all by default.
@@ -167,6 +181,7 @@ def regressors(
             y,
             impute=impute,
             rescale=rescale,
+            with_target=with_target,
             centred=given.centred,
             intercept=given.intercept,
             excess=rescaled.excess[f],
@@ -183,6 +198,7 @@ def regressor(
     rescale: bool,
     centred: bool,
     intercept: bool,
+    with_target: bool = False,
     excess: float = 0.0,
     limited: bool = False,
 ) -> tuple[np.ndarray, float]:
@@ -200,6 +216,8 @@ def regressor(
         Whether the regressor is scaled for complete rows if means are imputed, see `full_row_scale`.
     centred, intercept : bool
         As for `fit`.
+    with_target : bool
+        Whether iterative imputation uses the target.
     excess : float
         How much larger new values are, see `budgetreg.revealed.columns.Rescaled`. From `_LARGE` on, the regressor is
         shrunk by the share of the variance that they would add, as those of AEML and AEMR are by any.
@@ -219,7 +237,8 @@ def regressor(
     if len(y) < 2 or not live.size:
         return w, r
     means = np.nanmean(X[:, live], axis=0)
-    Z = imputed(X[:, live] - means, impute)  # centred before imputation, so that a shift of the data changes nothing
+    # Centred before imputation, so that a shift of the data changes nothing.
+    Z = imputed(np.column_stack([X[:, live] - means, y - y.mean()][: 1 + with_target]), impute)[:, : live.size]
     if not centred:
         Z += means
         means = np.zeros(live.size)
@@ -294,10 +313,10 @@ def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
     Parameters
     ----------
     Z : ndarray of float, shape (n, p)
-        Values less the column's mean, at least one in each column; NaN for unseen values.
+        Values less the column's mean, at least one in each column; NaN for unseen values. The target may be a column.
     impute : {'mean', 'iterative'}
         'mean' imputes the mean; 'iterative' uses `sklearn.impute.IterativeImputer` with its defaults, which regresses
-        each attribute on the others (not on the target) in ten rounds.
+        each column on the others in ten rounds.
 
     Returns
     -------

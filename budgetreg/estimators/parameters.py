@@ -64,6 +64,7 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
         listed.append(Argument("fit_intercept", moves_origin(learner), "bool", _INTERCEPT))
         listed.append(Argument("center", None if moves_origin(learner) else "none", _CENTERS, _CENTER))
         listed.append(Argument("pilot", None, "int, 'auto' or None", _PILOT))
+        listed.append(Argument("predict_k", None, "int or None", _PREDICT))
     else:
         listed.append(Argument("center", None, "'none', 'full' or None", _CENTER_SUBSPACE))
     listed.append(Argument("scale", None, _SCALES, _SCALE if learner.predicts else _SCALE_SUBSPACE))
@@ -79,6 +80,7 @@ _CENTER = (
 )
 _CENTER_SUBSPACE = "Which means are subtracted: 'full', those of all values, at no cost; 'none'. None means 'none'."
 _PILOT = "Number of full rows that are seen first. None means 'auto', see ``budgetreg fit``."
+_PREDICT = "Attributes of a new example that a prediction may see. None: all of them."
 _SCALES = "'revealed', 'pilot', 'max_abs', 'none' or None"
 _SCALE = (
     "What attributes are divided by: 'revealed', the standard deviations of the values seen, or of the pilot; 'pilot'; "

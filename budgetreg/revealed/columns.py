@@ -191,8 +191,12 @@ class Rescaled:
             if not self.left_out.any():
                 return outputs / self._units[:, :, None]
             outputs = WithIntercept(outputs, np.zeros((len(outputs), outputs.shape[2])))
-        moments = None if outputs.moments is None else partial(self._moments_as_revealed, outputs.moments)
-        return WithIntercept(outputs.regressors / self._units[:, :, None], outputs.intercept, moments, self.left_out)
+        moments, selection = (
+            None if each is None else partial(self._moments_as_revealed, each)
+            for each in (outputs.moments, outputs.selection)
+        )
+        W = outputs.regressors / self._units[:, :, None]
+        return WithIntercept(W, outputs.intercept, moments, self.left_out, selection)
 
     def _moments_as_revealed(self, moments: Callable[[int], JointMoments], f: int) -> JointMoments:
         assert self._units is not None

@@ -7,11 +7,15 @@ from itertools import takewhile
 from typing import Any
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer, baseline
+from budgetreg.algorithms.corrected_moments import corrected_moments
 from budgetreg.algorithms.gonen_2016 import mbeg, popca
 from budgetreg.algorithms.hazan_koren_2012.aesvr import aesvr
 from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
 from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr, ddaerr, two_phases
+from budgetreg.algorithms.murata_suzuki_2018 import block_gradient
+from budgetreg.algorithms.normal_ml import em_step
 from budgetreg.algorithms.registry import GROUPS, algo_options, cores, members, parameters, section
+from budgetreg.algorithms.sportisse_2020 import debiased_sgd
 from budgetreg.config import catalogue
 from budgetreg.config.options import ANYTHING, BACKEND, RECIPE, TOP, TUNINGS, Options, tuning_options
 from budgetreg.data.registry import kinds
@@ -31,6 +35,10 @@ _LISTINGS: Mapping[str, Callable[..., Any]] = {
     **{listing.__name__: listing for listing in (aer, baseline, aerr, aelr, aesvr, ddaerr, ddaelr, popca, mbeg)},
     "ddaerr_two_phase": two_phases,
     "ddaelr_two_phase": two_phases,
+    **dict.fromkeys(("corrected_lasso", "corrected_ridge", "cocolasso", "hmlasso"), corrected_moments),
+    "debiased_sgd": debiased_sgd,
+    **dict.fromkeys(("exploration", "hybrid"), block_gradient),
+    "normal_ml": em_step,
 }
 """The algorithms as their papers print them, by learner."""
 _LISTED = "As its paper prints it, for one setting and one example at a time:"

@@ -20,13 +20,16 @@ from budgetreg.config.catalogue import options
 from budgetreg.estimators import AELR, AEML, ESTIMATORS, POPCA, FixedSubset, Ridge, RidgeCV
 from tests.estimators.tables import small, table
 
+MODELS = ("aeml", "aemr", "normal_ml")
+"""Learners that model the attributes, so that rows to predict may have holes."""
+
 HOLES = "it learns from rows with holes, but does not model the attributes: rows to predict or project are complete"
 
 
 def expected(estimator: Any) -> dict[str, str]:
     """Return the checks that fail by design, with the reasons."""
     learns_from_holes = estimator.__sklearn_tags__().input_tags.allow_nan
-    return {"check_estimators_pickle": HOLES} if learns_from_holes and estimator.algo not in ("aeml", "aemr") else {}
+    return {"check_estimators_pickle": HOLES} if learns_from_holes and estimator.algo not in MODELS else {}
 
 
 @parametrize_with_checks([FixedSubset(k=2)], expected_failed_checks=expected)
@@ -34,10 +37,18 @@ def test_quick_learners_pass_the_checks_of_scikit_learn(estimator: Any, check: A
     check(estimator)
 
 
-SLOW = [
-    small(name, k=2)
-    for name in ("AELR", "AELRCV", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
-] + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
+SLOW = (
+    [
+        small(name, k=2)
+        for name in ("AELR", "AELRCV", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
+    ]
+    + [
+        *(small(name, k=2) for name in ("DebiasedSGD", "Hybrid", "TwoPhaseSparse")),
+        *(ESTIMATORS[name]() for name in ("CorrectedLasso", "CorrectedRidge", "CoCoLasso", "HMLasso", "NormalML")),
+        ESTIMATORS["CorrectedRidge"](predict_k=2),
+    ]
+    + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
+)
 
 
 @pytest.fixture

@@ -127,6 +127,19 @@ def test_predictions_equal_a_scikit_learn_pipeline(impute, imputer):
     np.testing.assert_allclose(b + full @ w, np.mean([other.predict(full) for other in others], axis=0), rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:.*IterativeImputer.*")
+def test_the_target_is_a_further_column_of_the_imputer():
+    X, y = examples(80, 6)
+    X = hidden(X, 4)
+    X -= np.nanmean(X, axis=0)
+    w, _ = imputation.regressor(X, y, impute="iterative", with_target=True, **AS_FITTED)
+    filled = IterativeImputer(random_state=0).fit_transform(np.column_stack([X, y - y.mean()]))[:, :6]
+    others = [Ridge(alpha).fit(filled, y).coef_ for alpha in cross_validated(filled, y)]
+    np.testing.assert_allclose(w, np.mean(others, axis=0), rtol=1e-8)
+    without, _ = imputation.regressor(X, y, impute="iterative", **AS_FITTED)
+    assert not np.allclose(w, without)
+
+
 @pytest.mark.parametrize(("impute", "rescale"), [("mean", False), ("mean", True), ("iterative", True)])
 def test_shifts_move_only_the_intercept_and_units_rescale(impute, rescale):
     X, y = examples(60, 5)
