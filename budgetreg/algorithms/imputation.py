@@ -34,9 +34,9 @@ from budgetreg.algorithms.learner import (
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
-from budgetreg.metering.table import WithIntercept
+from budgetreg.metering.table import TargetMeans, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
-from budgetreg.revealed.columns import Rescaled
+from budgetreg.revealed.columns import Rescaled, RunningScale
 from budgetreg.streams import blocks, generator
 
 if TYPE_CHECKING:
@@ -498,6 +498,9 @@ def covariance(Z: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 # SGD on imputed examples, in which running means stand for the attributes that are not seen. The gradient
 # ``(<w, x> - y) x`` is computed for the imputed example as if all of it had been seen, hence biased.
+#
+# Where attributes are scaled, w is the regressor of attributes in units of their running standard deviations. The unit
+# of a value contains the value, so that none of n values exceeds ``sqrt(n)`` and no step follows from an odd one alone.
 
 _GRADIENT_GUESSED = "imputed values are guesses, so the gradient is biased"
 
@@ -509,10 +512,13 @@ class ImputedGradientLearner(Learner):
     average: str = average_option()
 
     core = "sgd_impute"
+    version = 2
     continues = True
     parameters = (RADIUS, replace(STEP_SIZE, absolute=True))
     tuned = ("B", "eta")
     batching = Batching.IN_STEP
+    centres_itself = True
+    scales_itself = True
     missing = Missing.LEFT_OUT
     uses_free = True
     draws_groups = True
@@ -530,24 +536,27 @@ class ImputedGradientLearner(Learner):
         """Run all settings along all streams; missing values are imputed like values that are not seen."""
         F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
         averager = Averager(checkpoints, self.average)
-        sums, counts = np.zeros((F, d + 1)), np.zeros((F, d + 1))  # column d collects the values that are missing
+        X, known = accessor.pilot()
+        seen, targets = RunningScale(X, given.scaled, accessor.stored_units()), TargetMeans(known)
         w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
-        stream = np.arange(F)[:, None]
         draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
         for start, stop in blocks(0, checkpoints[-1]):
             attributes, values = reveal(accessor, draws, start, stop, missing=d)
-            y = accessor.targets()
+            y = targets.open(start, accessor.targets()) if given.intercept else accessor.targets()
             for t in range(stop - start):
                 total += w
                 mark = start + t + 1
                 output = averager.observe(mark, total.copy, w.copy) if mark in averager.marks else None
                 if output:
-                    yield mark, np.ascontiguousarray(output[1].swapaxes(1, 2))
-                seen = stream, attributes[:, t]
-                x = sums / np.maximum(counts, 1)
-                x[seen] = values[:, t]
-                x = x[:, :d].copy()
+                    weighted, left_out = seen.weighted()
+                    W = output[1] * (weighted / seen.units())[:, None]
+                    b = np.repeat(targets.at(mark)[:, None], G, axis=1) if given.intercept else np.zeros((F, G))
+                    if given.centred:
+                        b -= inner_products(W, seen.means[:, None, :-1])
+                    yield mark, WithIntercept(np.ascontiguousarray(W.swapaxes(1, 2)), b, None, left_out)
+                seen.add(attributes[:, t], values[:, t])
+                x = seen.means.copy()
+                np.put_along_axis(x, attributes[:, t], values[:, t], axis=1)
+                x = (x - seen.means if given.centred else x)[:, :-1] / seen.units()
                 residual = inner_products(w, x[:, None]) - y[:, t, None]
                 w = project_l2(w - (settings["eta"] * residual)[:, :, None] * x[:, None], settings["B"])
-                sums[seen] += values[:, t]
-                counts[seen] += 1
