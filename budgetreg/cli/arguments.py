@@ -286,8 +286,8 @@ STUDY: Mapping[str, Subcommand] = {
             "costs": "price list, a CSV file with the columns attribute,cost and perhaps group; attributes of a group "
             "are bought together, at one price (default: each attribute costs 1)",
             "unit": "unit of the prices, such as EUR",
-            "ranges": "CSV file with the columns attribute,low,high, perhaps of some attributes: results far outside are "
-            "refused",
+            "ranges": "CSV file with the columns attribute,low,high, for some attributes or all: results far outside "
+            "are refused",
             "drop": _DROP,
             "seed": "seed of all draws (default: 0)",
             "algo": "learner (default: aemr)",

@@ -1,5 +1,6 @@
 """``budgetreg study``: what to buy next, what was bought, and what it cost."""
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +48,7 @@ def main(arguments: Namespace) -> int:
         If the study or another file is missing, damaged or unusable.
     """
     words = getattr(arguments, "words", ())
-    if arguments.part == "add" and str(arguments.table or "").partition("=")[0] in STUDY["add"].keys:
+    if arguments.part == "add" and "=" in str(arguments.table) and not os.path.exists(at_home(arguments.table)):
         words, arguments.table = [str(arguments.table), *words], None
     keys = _keys(arguments.part, words)
     if arguments.part == "add" and not (arguments.table or "costs" in keys):

@@ -165,7 +165,9 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
         line = prices.line(sheet, result, cell, unpaid=how.free or cell.free)
         if result.value is None:
             if line.invoiced:
-                raise _wrong_cost(sheet, line, "has no value yet: leave the cost as it was until the result is there")
+                raise _wrong_cost(
+                    sheet, line, "it has no value yet: leave the cost as it was until the result is there"
+                )
             counts["pending"] += cell.result is None and (cell.order is not None or result.column == "value")
             continue
         _refuse_far(sheet, result, ranges)
@@ -177,9 +179,14 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
         if measured:
             paid = cell.paid or (not cell.free and (cell.order is not None or not how.free))
             if line.invoiced and not paid:
-                raise _wrong_cost(sheet, line, "is free: leave the cost empty")
+                raise _wrong_cost(sheet, line, "it is free: leave the cost empty")
         else:  # a failed test is not charged, unless it is on the invoice
-            paid = cell.paid or how.invoiced or (line.invoiced and result.cost != 0)
+            stated = line.invoiced and result.cost != 0
+            paid = cell.paid or how.invoiced or (stated and changed and not how.refund)
+            if stated and not paid and not how.refund:
+                raise _wrong_cost(
+                    sheet, line, "it was not charged: invoiced=true charges it, else leave the cost empty"
+                )
         if not changed:
             counts["repeated"] += 1
             rows.setdefault(key, result.row)
@@ -195,7 +202,9 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
             if first.result.cost is None:
                 purchase[key] = line._replace(before=first.before)
             elif result.cost not in (None, first.result.cost):
-                raise _wrong_cost(sheet, line, f"has another cost in the same table: {sheet.place(first.result.row)}")
+                raise _wrong_cost(
+                    sheet, line, f"it has another cost in the same table: {sheet.place(first.result.row)}"
+                )
     invoiced = _charge(sheet, purchases, prices.charged, events, how.replace)
     told = [(key, cells[key].result, cells[key].paid) for key in events]
     store.change(
@@ -220,47 +229,21 @@ def give_back(store: StudyFile, cells: Collection[_Pair]) -> None:
 
 
 def exclude(store: StudyFile, column: str, names: Sequence[str], refund: bool, undo: bool) -> int:
-    """Order nothing more of some examples or attributes, and return how many pending values that releases.
-
-    Parameters
-    ----------
-    store : StudyFile
-        In a block `StudyFile.writing`.
-    column : str
-        ``example`` or ``attribute``.
-    names : sequence of str
-        Their names.
-    refund : bool
-        Whether what was charged for them is given back.
-    undo : bool
-        Whether they can be ordered again instead.
-
-    Raises
-    ------
-    ConfigError
-        If the study does not have one of them.
-    """
+    """Order nothing more of some examples or attributes, see `Study.exclude`; return how many values were pending."""
     known: dict[str, int] = dict(store.rows(f"SELECT name, number FROM {column}s"))
     for name in names:
         if name not in known:
             raise ConfigError(f"{column}={name}: the study has no {_unknown(column, name, known)}")
-    at = column == "attribute"
-    there = {row[at] for row in excluded_of(store)}
-    numbers = dict.fromkeys(known[name] for name in names)
-    changed = [number for number in numbers if (number in there) == undo]
+    at, numbers = ("example", "attribute").index(column), {known[name] for name in names}
+    changed = [number for number in sorted(numbers) if (number in {row[at] for row in excluded_of(store)}) == undo]
     event = "include" if undo else "exclude"
     store.note(*((event, *((None, number) if at else (number, None)), *[None] * 4) for number in changed))
-    if undo:
-        return 0
-    cells = [
-        ((example, attribute), state, paid)
-        for example, attribute, state, paid in store.rows("SELECT example, attribute, state, paid FROM cells")
-        if (attribute if at else example) in numbers
-    ]
-    pending = [cell for cell, state, _ in cells if state == "on order"]
+    rows = store.rows("SELECT example, attribute, state, paid FROM cells")
+    cells = [row for row in rows if row[at] in numbers and not undo]
+    pending = [cell for *cell, state, _ in cells if state == "on order"]
     store.change("DELETE FROM cells WHERE example = ? AND attribute = ?", pending)
     if refund:
-        give_back(store, [cell for cell, _, paid in cells if paid])
+        give_back(store, [(example, attribute) for example, attribute, _, paid in cells if paid])
     return len(pending)
 
 
@@ -271,26 +254,7 @@ def _charge(
     events: dict[_Pair, list[Any]],
     replace: bool,
 ) -> int:
-    """Write what purchases cost into the events of their values, and return how many invoices set another cost.
-
-    Parameters
-    ----------
-    sheet : Sheet
-        The table, for messages.
-    purchases : mapping
-        The values of each purchase in the table.
-    charged : mapping
-        What was charged for each purchase before.
-    events : dict
-        The events of what has changed, to which those of invoices alone are added.
-    replace : bool
-        Whether an invoice may take the place of what was charged.
-
-    Raises
-    ------
-    DataError
-        If an invoice differs from what was charged, and must not take its place.
-    """
+    """Write what purchases cost into the events of their values; return how many invoices set another cost."""
     invoiced = 0
     for purchase, lines in purchases.items():
         for cell, line in lines.items():
@@ -332,11 +296,6 @@ def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], h
 
     A table has a row for each value, and may have more columns; or a row for each example, and a column for each
     attribute. Rows may be in any order.
-
-    Raises
-    ------
-    DataError
-        If a column is missing or unknown, or a line names no example, attribute or order of the study, or no number.
     """
     examples: dict[str, int] = dict(store.rows("SELECT name, number FROM examples"))
     orders, id = store.one("SELECT COUNT(*) FROM orders"), store.one("SELECT content FROM facts WHERE name = 'id'")
@@ -350,7 +309,7 @@ def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], h
             sheet.column(column, need)
         wide, has_order = [], "order" in sheet.names
     else:
-        names = id if id in sheet.names or ID in wide else ID
+        names = ID if ID in sheet.names and ID not in wide and id not in sheet.names else id
         sheet.column(names, need)
         others = [name for name in sheet.names if name not in {names, *wide, *how.drop}]
         refuse_unknown(sheet, [name for name in others if name != "order"], attributes)
@@ -392,7 +351,7 @@ def _order(sheet: Sheet, row: int, orders: int) -> int | None:
     return int(number)
 
 
-def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -> float | None:
+def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -> float:
     """Return the number in a cell that is not empty, which may have a decimal comma."""
     cell = sheet.columns[column][row]
     if decimal == "," and isinstance(cell, str):
@@ -403,12 +362,9 @@ def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -
                 f"write {whole}, or {decimals} if it is a decimal point"
             )
         cell = cell.replace(",", ".")
-    fault = fault_of(cell)
-    if fault and decimal == "," and cell != sheet.columns[column][row]:
-        fault = f"{quoted(text_of(sheet.columns[column][row]))} is not a number"
-    if fault:
+    if fault := fault_of(cell):
         raise DataError(f"{sheet.where(row, column)}: {fault}{hint}")
-    return number_of(cell)
+    return number_of(cell) or 0.0
 
 
 def _cost(sheet: Sheet, row: int, decimal: str) -> float | None:
@@ -416,7 +372,7 @@ def _cost(sheet: Sheet, row: int, decimal: str) -> float | None:
     if "cost" not in sheet.columns or is_empty(sheet.columns["cost"][row]):
         return None
     cost = _number(sheet, row, "cost", decimal)
-    if cost is not None and cost < 0:
+    if cost < 0:
         raise DataError(f"{sheet.where(row, 'cost')}: {cost:g} is below 0: refund=true gives back what was charged")
     return cost
 
@@ -428,6 +384,8 @@ def _value(sheet: Sheet, row: int, column: str, decimal: str) -> float | str | N
     if text_of(cell).lower() == UNAVAILABLE:
         return UNAVAILABLE
     hint = f" (leave a pending value empty; {UNAVAILABLE} means that it will never be measured)"
+    if decimal == "." and "," in text_of(cell):
+        hint = " (decimal=, reads decimal commas)"
     return _number(sheet, row, column, decimal, hint)
 
 
@@ -454,24 +412,7 @@ class _Prices:
         """What was charged for each purchase with a charged value, by example and first attribute."""
 
     def line(self, sheet: Sheet, result: Result, cell: _Cell, *, unpaid: bool) -> _Line:
-        """Return what a value costs.
-
-        Parameters
-        ----------
-        sheet : Sheet
-            The table, for messages.
-        result : Result
-            The value.
-        cell : _Cell
-            What is known of it so far.
-        unpaid : bool
-            Whether nothing is charged for the value if nobody ordered it.
-
-        Raises
-        ------
-        DataError
-            If its order does not contain it.
-        """
+        """Return what a value costs; `unpaid` says that it is free if nobody ordered it."""
         at = result.example, result.attribute
         if result.order is not None and (result.order, *at) not in self._ordered:
             raise DataError(

@@ -285,17 +285,7 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
 def reprice(store: StudyFile, sheet: Sheet) -> dict[str, int]:
     """Change prices from now on, and add attributes; orders and charges stay as they are.
 
-    Parameters
-    ----------
-    store : StudyFile
-        In a block `StudyFile.writing`.
-    sheet : Sheet
-        A price list of some attributes: those that the study does not have are new.
-
-    Returns
-    -------
-    dict of str to int
-        How many `prices` have changed, those of groups once, and how many `attributes` are new.
+    Attributes that the study does not have are new. See `Study.add`; a price of a group counts once.
 
     Raises
     ------
@@ -306,7 +296,7 @@ def reprice(store: StudyFile, sheet: Sheet) -> dict[str, int]:
     listed, costs = list(map(text_of, sheet.column("attribute", need))), sheet.column("cost", need)
     rows = store.rows("SELECT name, number, head, cost FROM attributes")
     heads, old = {name: head for name, _, head, _ in rows}, {number: cost for _, number, _, cost in rows}
-    missing = set(heads) - set(listed)
+    missing = [name for name in heads if name not in listed]
     others = {name for (name,) in store.rows("SELECT content FROM facts WHERE name IN ('id', 'target')")}
     groups: dict[str, int] = {}
     new: dict[str, int] = {}
@@ -327,7 +317,9 @@ def reprice(store: StudyFile, sheet: Sheet) -> dict[str, int]:
         head = heads.get(name, new.get(name, 0))
         if group and groups.setdefault(group, head) != head:
             if name in heads or groups[group] in old:
-                raise DataError(f"{where} was not in group {quoted(group)}: groups of a study cannot change")
+                raise DataError(
+                    f"{where}: its group {quoted(group)} would change, but groups of a study stay as they are"
+                )
             head = groups[group]
         heads[name] = head
         if is_empty(costs[row]):

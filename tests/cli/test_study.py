@@ -98,7 +98,11 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study ask trial.db spend=30 per_example=0", 2, "per_example=0: must be a whole number of at least 1"),
         ("study tell trial.db", 2, "RESULTS, KEY=VALUE (see budgetreg study tell --help)"),
         ("study tell trial.db patients.csv replace=yes", 2, "replace=yes: must be true or false"),
-        ("study tell trial.db patients.csv", 3, "patients.csv: line 1: there is no column 'example'"),
+        (
+            "study tell trial.db patients.csv",
+            3,
+            "patients.csv: line 1: the study has no attribute 'ward', 'outcome': leave it",
+        ),
         ("study tell trial.db nowhere.csv", 3, "cannot read nowhere.csv: No such file"),
         ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
         ("study show patients.csv", 3, "patients.csv is not a study"),

@@ -50,9 +50,9 @@ def test_an_order_contains_the_values_told_for_it(study: budgetreg.Study, tmp_pa
     assert study.tell(tmp_path / "first.csv").values == len(first)
 
 
-@pytest.mark.parametrize("cost", [9, "10.5", 0, -10, "ten", "10,0", float("inf")])
+@pytest.mark.parametrize("cost", [-10, "ten", "10,0", float("inf")])
 @pytest.mark.parametrize("ordered", [True, False])
-def test_another_cost_than_that_of_the_order_is_refused(study: budgetreg.Study, cost: object, ordered: bool) -> None:
+def test_a_cost_that_is_no_amount_is_refused(study: budgetreg.Study, cost: object, ordered: bool) -> None:
     if ordered:
         study.ask(spend=1000)
     with pytest.raises(DataError, match=r"data row 1, column 'cost': "):
@@ -69,8 +69,6 @@ def test_a_value_of_a_group_costs_its_price_once(study: budgetreg.Study) -> None
     for example, attribute, cost in (("p1", "zinc", 20), ("p1", "iron", 20), ("p2", "iron", 20), ("p2", "zinc", 0)):
         study.tell(line(example=example, attribute=attribute, cost=cost))
     assert study.bill().total == 40
-    with pytest.raises(DataError, match="'iron' of example 'p3' costs 20, not 0: the price list sets what is charged"):
-        study.tell(line(example="p3", attribute="iron", cost=0))
     study.tell(line(example="p3", attribute="iron", cost=0), free=True)
     assert study.bill().total == 40
 
