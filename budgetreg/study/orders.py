@@ -216,8 +216,8 @@ def _nothing(state: State, spend: float, per_example: int | None) -> str:
     """Return why nothing can be ordered."""
     units = state.by_unit(state.open)
     if not units.any():
-        excluded = " or excluded" if state.excluded.any() else ""
-        return f"there is nothing left to order: every value is known, on order or unavailable{excluded}"
+        closed = ", unavailable or excluded" if state.excluded.any() else " or unavailable"
+        return f"there is nothing left to order: every value is known, on order{closed}"
     if state.known_targets.any():
         units = units & state.known_targets[:, None]
     if not units.any():
