@@ -356,10 +356,10 @@ def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -
     cell = sheet.columns[column][row]
     if decimal == "," and isinstance(cell, str):
         if _POINTS.fullmatch(cell.strip()):
-            whole, decimals = cell.strip().replace(".", ""), cell.strip().replace(".", ",")
+            other = "" if "," in cell else f", or {cell.replace('.', ',')} if it is a decimal point"
             raise DataError(
                 f"{sheet.where(row, column)}: {quoted(cell)}: with decimal=, a point may stand between thousands: "
-                f"write {whole}, or {decimals} if it is a decimal point"
+                f"write {cell.replace('.', '')}{other}"
             )
         cell = cell.replace(",", ".")
     if fault := fault_of(cell):
