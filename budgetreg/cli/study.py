@@ -110,16 +110,13 @@ def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     added = study.add(
         arguments.table, costs=keys.get("costs"), drop=_list(keys.get("drop", "")), replace=_flag(keys, "replace")
     )
-    prices = added.pop("prices")
+    added = {"new prices": added.pop("prices"), **added}
     counts = ", ".join(
         f"{number:,} {what}" if what == "replaced" else plural(number, what.removesuffix("s"))
         for what, number in added.items()
-        if number or (what == "examples" and arguments.table)
+        if number or what == ("examples" if arguments.table else "new prices")
     )
-    if prices or not counts:
-        print(in_one_line(f"{keys['costs']}: {plural(prices, 'price')} changed"))
-    if counts:
-        print(in_one_line(f"{arguments.table or keys['costs']}: {counts} added"))
+    print(in_one_line(f"{arguments.table or keys['costs']}: {counts} added"))
     _print_size(arguments.study, study)
 
 
@@ -209,7 +206,7 @@ def _exclude(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> Non
     state, undo = study.state(), _flag(keys, "undo")
     known = {"example": state.examples, "attribute": state.attributes}
     names = {key: [keys[key]] if keys[key] in known[key] else _list(keys[key]) for key in known if key in keys}
-    if len(names) != 1:
+    if len(names) != 1 or [] in names.values():
         raise ConfigError("study exclude: name examples or attributes: example=NAME or attribute=NAME")
     ((key, listed),) = names.items()
     pending = study.exclude(**{f"{key}s": listed}, refund=_flag(keys, "refund"), undo=undo)

@@ -36,8 +36,8 @@ from budgetreg.study.state import (
     add,
     bill_of,
     create,
+    csv_of,
     events_of,
-    log_csv,
     reprice,
     state_of,
     table_csv,
@@ -291,19 +291,15 @@ class Study:
         Parameters
         ----------
         results : DataFrame, str or Path
-            A table with the columns example, attribute and value, such as a completed order; or with the names of
-            examples and a column for each attribute; or the path of one. The names may be in the study's own column.
-            Rows may be in any order. An empty value is still pending; `unavailable` will never be measured. A column
-            cost may have the prices on the invoice, which are charged.
+            A table, or the path of one, with the columns example, attribute and value, such as a completed order; or
+            with the names of examples and a column for each attribute. The names may be in the study's own column. An
+            empty value is still pending; `unavailable` will never be measured. A column cost may have invoiced prices.
         replace : bool
-            Whether a result, or the cost of one that is charged already, may take the place of a different one; the log
-            keeps both.
+            Whether a result, or what was charged, may take the place of a different one; the log keeps both.
         free : bool
             Whether values that nobody ordered are not charged.
-        invoiced : bool
-            Whether values that are `unavailable` are charged.
-        refund : bool
-            Whether the charges of values that are `unavailable` are given back.
+        invoiced, refund : bool
+            Whether values that are `unavailable` are charged, too; whether what was charged for them is given back.
         decimal : str
             The decimal mark, a point or a comma.
         drop : sequence of str
@@ -341,16 +337,14 @@ class Study:
     ) -> int:
         """Order nothing more of withdrawn examples or discontinued attributes; repeating it changes nothing.
 
-        What is known of them stays, and so do the charges. Their pending values are released.
+        What is known of them stays, and so does what was paid. Pending values are released.
 
         Parameters
         ----------
         examples, attributes : sequence of str
             Their names.
-        refund : bool
-            Whether all that was charged for them is given back.
-        undo : bool
-            Whether they can be ordered again instead.
+        refund, undo : bool
+            Whether what was charged for them is given back; whether they can be ordered again instead.
 
         Returns
         -------
@@ -360,7 +354,7 @@ class Study:
         Raises
         ------
         ConfigError
-            If the study does not have one of them, or a choice is impossible.
+            If there is no such name, or a choice is impossible.
         """
         if undo and refund:
             raise ConfigError("undo=true orders again, and refund=true gives charges back: choose one")
@@ -500,8 +494,7 @@ class Study:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         state = self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"])
-        discontinued = np.asarray(state.excluded.all(axis=0))
-        orders = next_cells(_model(state, model), X, state.costs, state.groups, spend, discontinued)
+        orders = next_cells(_model(state, model), X, state.costs, state.groups, spend, state.discontinued)
         rows = [
             (
                 name,
@@ -541,7 +534,7 @@ class Study:
         if log and path.suffix.lower() != ".csv":
             raise ConfigError(f"out={path}: must end in .csv, for a log")
         if log:
-            content = log_csv(events)
+            content = csv_of(LOG, events)
             refuse_foreign(path, lambda old: old != b"" and content.startswith(old), self.files)
         elif path.suffix.lower() == ".csv":
             content = table_csv(state, targets)
@@ -571,13 +564,9 @@ class Study:
         return _pandas().DataFrame({**columns, state.facts["target"]: targets})
 
     def log(self) -> "pd.DataFrame":
-        """Return all events in their order; the sum of the column cost is the bill.
+        """Return all events: time (UTC), event, order, example, attribute, old and new value, and cost.
 
-        Returns
-        -------
-        DataFrame
-            The columns time (UTC, None for what an earlier version recorded), event, order, example, attribute, the
-            values old and new, and cost, what the event charged.
+        The sum of the costs is the bill. What an earlier version of budgetreg recorded has no time.
         """
         with self._store.reading():
             return _pandas().DataFrame(events_of(self._store), columns=LOG, dtype=object)

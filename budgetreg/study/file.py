@@ -497,14 +497,7 @@ _FAULTS = {
 
 
 def fault_of_study(connection: sqlite3.Connection, tables: str) -> str:
-    """Return what is wrong with a study that something else may have changed; empty if nothing is.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        The study.
-    tables : str
-        The tables that a study of its schema has.
+    """Return what is wrong with a study, whose tables must be these, if something else has changed it; else nothing.
 
     Raises
     ------

@@ -124,16 +124,14 @@ class _Cell:
 
 
 class _Line(NamedTuple):
-    """A value that is charged, and what it costs."""
+    """A value, its cell as it was before, and what order or price list say that the value, and its purchase, cost."""
 
     result: Result
     before: _Cell
     listed: float
-    """By its order, or the price list; 0 if another value of its group has the price."""
     price: float
-    """That of the purchase which it belongs to."""
     invoiced: bool
-    """Whether its line says that it costs something else."""
+    """Whether its line says something else."""
 
 
 def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
@@ -356,10 +354,9 @@ def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -
     cell = sheet.columns[column][row]
     if decimal == "," and isinstance(cell, str):
         if _POINTS.fullmatch(cell.strip()):
-            other = "" if "," in cell else f", or {cell.replace('.', ',')} if it is a decimal point"
+            where = f"{sheet.where(row, column)}: {quoted(cell)}"
             raise DataError(
-                f"{sheet.where(row, column)}: {quoted(cell)}: with decimal=, a point may stand between thousands: "
-                f"write {cell.replace('.', '')}{other}"
+                f"{where} may have points between thousands: leave them out, and write decimals with a comma"
             )
         cell = cell.replace(",", ".")
     if fault := fault_of(cell):

@@ -49,8 +49,8 @@ class State:
         NaN where nothing is known.
     on_order, unavailable, paid : ndarray of bool, shape (n, d)
         Cells whose values are pending, will never be measured, and are charged.
-    excluded : ndarray of bool, shape (n, d)
-        Cells that are not ordered any more: those of withdrawn examples and discontinued attributes.
+    withdrawn, discontinued : ndarray of bool, shape (n,) and (d,)
+        Examples and attributes of which nothing is ordered any more.
     orders : ndarray of int, shape (n, d)
         The order of each cell, from 1; 0 if there is none.
     spent : float
@@ -71,7 +71,8 @@ class State:
     on_order: np.ndarray
     unavailable: np.ndarray
     paid: np.ndarray
-    excluded: np.ndarray
+    withdrawn: np.ndarray
+    discontinued: np.ndarray
     orders: np.ndarray
     spent: float
     version: int
@@ -96,6 +97,11 @@ class State:
     def known_targets(self) -> np.ndarray:
         """Known targets, bool of shape (n,)."""
         return ~np.isnan(self.y)
+
+    @property
+    def excluded(self) -> np.ndarray:
+        """Cells of withdrawn examples or discontinued attributes, bool of shape (n, d)."""
+        return self.withdrawn[:, None] | self.discontinued
 
     @property
     def open(self) -> np.ndarray:
@@ -124,7 +130,7 @@ def state_of(store: StudyFile) -> State:
     y, labels = _targets(targets_of(store))
     shape = len(examples), len(names)
     values, orders = np.full(shape, np.nan), np.zeros(shape, dtype=int)
-    on_order, unavailable, paid, excluded = (np.zeros(shape, dtype=bool) for _ in range(4))
+    on_order, unavailable, paid = (np.zeros(shape, dtype=bool) for _ in range(3))
     cells = store.rows("SELECT example, attribute, state, value, order_number, paid FROM cells")
     if cells:
         example, attribute, states, known, order, charged = zip(*cells, strict=True)
@@ -134,8 +140,9 @@ def state_of(store: StudyFile) -> State:
         on_order[at] = [state == "on order" for state in states]
         unavailable[at] = [state == "unavailable" for state in states]
         paid[at] = np.array(charged, dtype=bool)
-    for one, each in excluded_of(store):
-        excluded[slice(None) if one is None else one, slice(None) if each is None else each] = True
+    withdrawn, discontinued = (np.zeros(size, dtype=bool) for size in shape)
+    for each, one in excluded_of(store):
+        (withdrawn if one is None else discontinued)[each if one is None else one] = True
     return State(
         facts,
         examples,
@@ -149,7 +156,8 @@ def state_of(store: StudyFile) -> State:
         on_order,
         unavailable,
         paid,
-        excluded,
+        withdrawn,
+        discontinued,
         orders,
         store.spent(),
         store.one("SELECT COUNT(*) FROM log WHERE event NOT IN ('ask', 'cancel', 'exclude', 'include')"),
@@ -307,11 +315,11 @@ def reprice(store: StudyFile, sheet: Sheet) -> dict[str, int]:
             continue
         if name in listed[:row]:
             raise DataError(f"{where} is there already: {sheet.place(listed.index(name))}")
+        if near := name not in heads and nearest(name, missing):
+            raise DataError(
+                f"{where} is no attribute of the study{near}; if it is new, list the price of the other, too"
+            )
         if name not in heads:
-            if near := nearest(name, missing):
-                raise DataError(
-                    f"{where} is no attribute of the study{near}; if it is a new one, list the price of the other, too"
-                )
             new[name] = len(old) + len(new)
         group = text_of(sheet.columns["group"][row]) if "group" in sheet.names else ""
         head = heads.get(name, new.get(name, 0))
@@ -329,9 +337,8 @@ def reprice(store: StudyFile, sheet: Sheet) -> dict[str, int]:
             raise DataError(f"{sheet.where(row, 'cost')}: {fault or f'{cost:g} is below 0'}")
         if prices.setdefault(head, cost) != cost:
             raise DataError(f"{where} is in a group with the price {prices[head]:g}: a group has one price")
-    for name in new:
-        if heads[name] not in prices:
-            raise DataError(f"{sheet.source}: no price for {quoted(name)}, which is new")
+    if unpriced := next((name for name in new if heads[name] not in prices), ""):
+        raise DataError(f"{sheet.source}: no price for {quoted(unpriced)}, which is new")
     if not any((old | prices).values()):
         raise DataError(f"{sheet.source}: every price would be 0, so there would be nothing to buy")
     changed = [(head, cost) for head, cost in prices.items() if old.get(head, cost) != cost]
@@ -398,7 +405,7 @@ def bill_of(store: StudyFile, state: State) -> StudyBill:
             "price": state.costs,
             **{name: cells.sum(axis=0) for name, cells in counts.items()},
             "cost": [of_attributes.get(at, 0.0) for at in range(len(state.attributes))],
-            "excluded": state.excluded.all(axis=0),
+            "excluded": state.discontinued,
         }
     )
     orders = store.rows(
@@ -429,7 +436,11 @@ def sums(charges: Iterable[tuple[Any, float]]) -> dict[Any, float]:
 def table_csv(state: State, targets: Sequence[Target | None]) -> bytes:
     """Return a table of all examples: names, attributes and targets, empty where they are not known."""
     columns = (state.facts["id"], *state.attributes, state.facts["target"])
-    rows = zip(state.examples, *state.values.T.tolist(), targets, strict=True)
+    return csv_of(columns, zip(state.examples, *state.values.T.tolist(), targets, strict=True))
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Row]) -> bytes:
+    """Return a table of text and numbers, with all their digits; None and NaN are left empty."""
     return as_csv(columns, (dict(zip(columns, map(_text, row), strict=True)) for row in rows))
 
 
@@ -444,11 +455,6 @@ def events_of(store: StudyFile) -> list[Row]:
         "LEFT JOIN examples ON examples.number = example LEFT JOIN attributes ON attributes.number = attribute "
         "ORDER BY log.number"
     )
-
-
-def log_csv(events: Iterable[Row]) -> bytes:
-    """Return events as a table; numbers have all their digits."""
-    return as_csv(LOG, (dict(zip(LOG, map(_text, event), strict=True)) for event in events))
 
 
 def _text(cell: float | str | None) -> str:

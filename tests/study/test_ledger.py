@@ -165,7 +165,7 @@ def test_a_price_list_adds_attributes(study: budgetreg.Study, tmp_path: Path) ->
     [
         (
             "egc,3,",
-            "'egc' is no attribute of the study (did you mean 'ecg'?); if it is a new one, list the price of the",
+            "'egc' is no attribute of the study (did you mean 'ecg'?); if it is new, list the price of the other",
         ),
         ("ecg,3,\necg,3,", "line 3, column 'attribute': 'ecg' is there already: line 2"),
         ("tsh,,", "no price for 'tsh', which is new"),

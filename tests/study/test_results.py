@@ -193,12 +193,12 @@ def test_the_studys_own_column_of_names(clinic: budgetreg.Study, tmp_path: Path)
         (
             "patient;ecg\n007;1.500\n",
             {"decimal": ","},
-            "with decimal=, a point may stand between thousands: write 1500, or 1,500",
+            "'1.500' may have points between thousands: leave them out, and",
         ),
         (
             "patient;ecg\n007;1.500,25\n",
             {"decimal": ","},
-            "'1.500,25': with decimal=, a point may stand between thousands: write 1500,25",
+            "'1.500,25' may have points between thousands: leave them",
         ),
         (
             "patient;ecg\n007;high\n",
