@@ -165,7 +165,7 @@ def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         *([f"{recorded.replaced} of them replaced" if recorded.values else ""] if recorded.replaced else []),
         *([f"{recorded.unordered} of them not on order"] if recorded.unordered else []),
         *([f"{recorded.unavailable} unavailable"] if recorded.unavailable else []),
-        *([f"{recorded.invoiced} at another cost than asked"] if recorded.invoiced else []),
+        *([f"{recorded.invoiced} at the price on the invoice"] if recorded.invoiced else []),
         *([f"{recorded.repeated} known already"] if recorded.repeated else []),
         *([f"{recorded.pending} pending"] if recorded.pending else []),
     ]
