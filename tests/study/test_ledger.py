@@ -137,6 +137,7 @@ def test_prices_change_from_now_on(everything: budgetreg.Study) -> None:
     everything.cancel(1)
     second = everything.ask(spend=30)
     assert everything.add(costs={"ecg": 15, "iron": 25})["prices"] == 2
+    assert everything.bill().on_order == second["cost"].sum()
     cells = list(zip(second["example"], second["attribute"], strict=True))
     assert told(everything, *((*cell, 1) for cell in cells)) == 10 + second["cost"].sum()  # as it was asked for
     others = {(f"p{at}", name) for at in (1, 2, 3) for name in ("ecg", "iron")} - {*cells, ("p1", "ecg")}
