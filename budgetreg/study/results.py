@@ -266,7 +266,7 @@ def _charge(
         line, before = lines[cell], charged.get(purchase)
         total = line.price if before is None else before
         if stated is not None:
-            total = fsum(each.listed if each.result.cost is None else each.result.cost for each in lines.values())
+            total = fsum(each.result.cost for each in lines.values() if each.result.cost is not None)
         if before is not None and isclose(total, before):
             continue
         if before is not None and not replace:

@@ -99,11 +99,16 @@ def test_the_price_on_the_invoice_is_charged(everything: budgetreg.Study, cost: 
 def test_the_invoice_of_a_group_is_charged_once(everything: budgetreg.Study) -> None:
     assert told(everything, ("p1", "iron", 3, 22), ("p1", "zinc", 3, 0)) == 22
     assert told(everything, ("p2", "iron", 3, 5), ("p2", "zinc", 3, 6)) == 33
-    assert told(everything, ("p3", "zinc", 3, 0)) == 53
+    assert told(everything, ("p3", "zinc", 3, 0)) == 53  # the order has the price at iron
     with pytest.raises(DataError, match="20 was charged for 'iron' of example 'p3' already, and this is 22"):
         told(everything, ("p3", "iron", 3, 22))
     assert told(everything, ("p3", "iron", 3, 22), replace=True) == 55
     assert told(everything, ("p3", "zinc", 4, 0), replace=True) == 55
+
+
+def test_any_line_of_a_group_may_have_the_invoice(everything: budgetreg.Study) -> None:
+    assert told(everything, ("p1", "iron", 3), ("p1", "zinc", 3, 25)) == 25
+    assert told(everything, ("p2", "iron", 3, 20), ("p2", "zinc", 3, 5)) == 50
 
 
 @pytest.mark.parametrize(
