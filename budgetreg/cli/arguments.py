@@ -79,6 +79,8 @@ class Subcommand(NamedTuple):
         Keys, with help.
     needed : tuple of str
         Keys that must be there.
+    optional : bool
+        Whether the files may be left out.
     """
 
     headline: str
@@ -86,6 +88,7 @@ class Subcommand(NamedTuple):
     files: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     needed: tuple[str, ...] = ()
+    optional: bool = False
 
 
 def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
@@ -256,7 +259,8 @@ def _number(name: str, least: int, default: int, what: str) -> _Option:
 
 def _part(part: Subcommand) -> tuple[Any, ...]:
     """Return the options of a part of a command."""
-    files = [_option(name.lower(), type=Path, metavar=name, help=what) for name, what in part.files.items()]
+    some = {"nargs": "?"} if part.optional else {}
+    files = [_option(name.lower(), type=Path, metavar=name, help=what, **some) for name, what in part.files.items()]
     keys = [_words(_listed(part.keys), nargs="*")] if part.keys else []
     headline = f"{part.headline[0].upper()}{part.headline[1:]}."
     return f"{headline} {part.about}", _option("study", type=Path, metavar="FILE", help="the study"), *files, *keys
@@ -282,7 +286,8 @@ STUDY: Mapping[str, Subcommand] = {
             "costs": "price list, a CSV file with the columns attribute,cost and perhaps group; attributes of a group "
             "are bought together, at one price (default: each attribute costs 1)",
             "unit": "unit of the prices, such as EUR",
-            "ranges": "CSV file with the columns attribute,low,high: results far outside are refused",
+            "ranges": "CSV file with the columns attribute,low,high, for some attributes or all: results far outside "
+            "are refused",
             "drop": _DROP,
             "seed": "seed of all draws (default: 0)",
             "algo": "learner (default: aemr)",
@@ -290,14 +295,17 @@ STUDY: Mapping[str, Subcommand] = {
         needed=("table",),
     ),
     "add": Subcommand(
-        "add examples, or targets and free values of those there are",
+        "add examples, or targets and free values of those there are, or change prices",
         """Examples are matched by their names. Values in the table are known beforehand and free: results that were
         paid for are recorded by tell. If something is wrong, nothing is added.""",
         {"TABLE": _TABLE},
         {
+            "costs": "prices from now on, a list as for create; attributes that the study does not have are added; "
+            "orders keep the prices they were asked for",
             "drop": _DROP,
             "replace": "true: a different target or value takes the place of a known one; the log keeps both",
         },
+        optional=True,
     ),
     "ask": Subcommand(
         "recommend what to buy next, and record it as an order",
@@ -315,14 +323,19 @@ STUDY: Mapping[str, Subcommand] = {
     ),
     "tell": Subcommand(
         "record results",
-        """The file needs the columns example,attribute,value, in any order of rows. If it has columns order and cost,
-        an order must contain the value, and a cost must be that of the order. An empty value is still pending;
-        unavailable will never be measured, and is not charged. Values that nobody ordered are charged, too. If a line
-        is wrong, nothing of the file is recorded. Repeating the same command changes nothing.""",
-        {"RESULTS": "completed order file, CSV or Parquet"},
+        """The file has the columns example,attribute,value; or the examples' names and a column for each attribute. The
+        study's own column of names will do. An empty value is still pending; unavailable will never be measured. Each
+        value is charged once, also if nobody ordered it: the cost in a column cost, as on an invoice, or that of its
+        order, or of the price list. unavailable is not charged, unless its cost is not that of the order. If a line is
+        wrong, nothing of the file is recorded. Repeating the same command changes nothing.""",
+        {"RESULTS": "completed order file, or another table of results, CSV or Parquet"},
         {
-            "replace": "true: a result takes the place of a different one; the log keeps both",
+            "replace": "true: a result or a cost takes the place of a different one; the log keeps both",
             "free": "true: values that nobody ordered are not charged",
+            "invoiced": "true: what is unavailable is charged, as failed tests that are on the invoice",
+            "refund": "true: what was charged for what is unavailable is given back; without it, charges stay",
+            "decimal": "decimal=, reads decimal commas",
+            "drop": _DROP,
         },
     ),
     "show": Subcommand(
@@ -352,12 +365,26 @@ STUDY: Mapping[str, Subcommand] = {
         keys={"order": "number of the order"},
         needed=("order",),
     ),
-    "export": Subcommand(
-        "write all that is known as a table, or what was learned as a model",
-        """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
-        budgetreg predict applies the model to complete rows.""",
+    "exclude": Subcommand(
+        "order nothing more of withdrawn examples or discontinued attributes",
+        """What is known of them stays, and so does what was paid. What is pending is released; a result that arrives
+        later is recorded and charged. Repeating the same command changes nothing.""",
         keys={
-            "out": "file to write: TABLE.csv or model.npz; of files that are there, only an exported model is replaced"
+            "example": "names of examples, such as example=p7 or example=[p7,p9]",
+            "attribute": "names of attributes",
+            "refund": "true: what was charged for them is given back",
+            "undo": "true: they can be ordered again",
+        },
+    ),
+    "export": Subcommand(
+        "write all that is known as a table, what was learned as a model, or the log",
+        """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
+        budgetreg predict applies the model to complete rows. The log has a row for each event: its time (UTC), what was
+        recorded, and what that cost; the sum of the costs is the bill.""",
+        keys={
+            "out": "file to write: TABLE.csv or model.npz; of files that are there, only an exported model and an "
+            "earlier log are replaced",
+            "log": "true: the table is the log",
         },
         needed=("out",),
     ),
