@@ -206,7 +206,8 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     ax.set_xscale("log", base=2)
     ax.set_xticks(budgets, list(map(str, budgets)))
     ax.minorticks_off()
-    cut, (_, above) = any(np.fmax(each.error.value, each.error.high) > top for each in candidates), ax.get_ylim()
+    above = ax.get_ylim()[1]
+    cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
     if y.zero:
         ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
     ax.set_ylim(0, top if cut else above)  # the line need not be in sight

@@ -47,7 +47,7 @@ from budgetreg.figures.specification import BANDS, PLAIN, RELATIVE, Axis, Drawin
 from budgetreg.runs.series import Series, along, attainable
 
 _Curves = Sequence[tuple[Series, pd.DataFrame]]
-_LETTERS_BESIDE = 30  # of a line beside the y axis
+_LETTERS_BESIDE = 32  # of a line beside the y axis
 _MOST_MARKERS = 15
 _GREY = "#555555"
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}

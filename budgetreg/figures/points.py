@@ -1,4 +1,4 @@
-"""Draw one number of each curve: its last error, alone, against a variable, as a ratio, or beside what was paid."""
+"""Draw points with intervals: last errors, alone, against a variable or what was paid, and ratios of errors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -54,7 +54,7 @@ _MARGIN = 1.06  # factor by which the axis of ratios reaches beyond the interval
 _OCTAVES = 0.2  # over which points of the same x are spread
 _SPREAD = 0.15  # share of the x axis over which learners that paid the same are spread
 _BAR: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 11, "color": "black"}
-_LETTERS_BESIDE = 30  # of a line beside the y axis
+_LETTERS_BESIDE = 32  # of a line beside the y axis
 
 
 def draw_dots(series: Sequence[Series], drawing: Drawing) -> Drawn:
@@ -108,6 +108,8 @@ def draw_scaling(series: Sequence[Series], drawing: Drawing) -> Drawn:
     sentences = [f"x: {over}; log scale. y: {wanted}, from means over {repetitions_of(series)}; {y.name}: {y.meaning}."]
     if drawing.level is not None:
         sentences.append("Between checkpoints, means are interpolated linearly in the logarithm of x; log scale.")
+    else:
+        sentences.append("Learners with the same x stand side by side.")
     sentences.append("Bars: 90 % interval from 2000 bootstrap resamples of the repetitions, if there are 5 or more.")
     if missing:
         left_out = ", ".join(missing)
