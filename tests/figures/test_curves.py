@@ -328,7 +328,7 @@ def test_the_figure_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) ->
     plot_run(tmp_path / "run")
     assert [(tmp_path / "run" / name).read_bytes() for name in names] == alone
     plot(read_series([tmp_path / "run"]), tmp_path / "run", "curves")
-    assert "aer" in (tmp_path / "run" / "curves.txt").read_text().split()
+    assert "AER" in (tmp_path / "run" / "curves.txt").read_text().split()
 
 
 def test_errors_of_runs_with_an_intercept_are_relative_to_the_mean_predictor(tmp_path: Path) -> None:
