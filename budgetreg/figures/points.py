@@ -164,7 +164,7 @@ def draw_relative(series: Sequence[Series], drawing: Drawing) -> Drawn:
     """
     x, y = axes_of(series, drawing)
     ours, others = map(_who, _compared(series, drawing))
-    wanted = f"{y.name} of {ours} / that of {others} (log scale)"
+    wanted = f"{y.name} of {ours} / that of {others}"
     columns: dict[str, list[list[Series]]] = {}
     for curves in drawing.split(series).values():
         columns.setdefault(str(of(drawing.columns, curves[0])) if drawing.columns else "", []).append(curves)
@@ -184,15 +184,15 @@ def draw_relative(series: Sequence[Series], drawing: Drawing) -> Drawn:
         grid(place.ax)
         if place.lowest:
             place.ax.set_xlabel(drawn.below(x.text))
-        _share(place, wanted, drawing)
+        _share(place, f"{wanted} (log scale)", drawing)
     drawn.finish(drawing.finding, 1)
     legend(drawn.figure, {"bar: 90 % interval": Line2D([], [], **_BAR)}, 2, drawing.note)
     label_ends(drawn.figure, ends)
     text = (
-        f"x: {x.explanation}; points that would hide each other stand side by side. y: {wanted}, in the same "
-        f"{repetitions_of(series)}. At each point, the mean errors decide which is the best, and the others are "
-        f"interpolated linearly in the logarithm of x; one that has ended keeps its last error. Bars are 90 % "
-        f"intervals from 2000 bootstrap resamples. The {y.name} is the {y.meaning}."
+        f"x: {x.explanation}; points that would hide each other stand side by side. y: {wanted} in the same "
+        f"{repetitions_of(series)}; log scale; the thin line at 1 marks equal errors. At each point, mean errors "
+        "decide which is the best. They are interpolated linearly in the logarithm of x, and a curve that has ended keeps "
+        "its last error. Bars are 90 % intervals from 2000 bootstrap resamples."
     )
     return Drawn(drawn.figure, f"{wanted} against {x.name}", [flowing(text), about_settings(series)])
 
