@@ -29,9 +29,11 @@ WITH_GAPS = "gaps"
 """Learners whose file advises them with this word impute missing values, and stand for full rows where some are."""
 
 _STYLE = Requirement(
-    "a colour and a marker, such as {colour: blue, marker: o}, and heavy: true or broken: true for such lines",
+    "a colour and a marker, such as {colour: blue, marker: o}, a name if labels have another one than algo=, "
+    "and heavy: true or broken: true for such lines",
     lambda value: (
-        isinstance(value, dict) and {"colour", "marker"} <= value.keys() <= {"colour", "marker", "heavy", "broken"}
+        isinstance(value, dict)
+        and {"colour", "marker"} <= value.keys() <= {"name", "colour", "marker", "heavy", "broken"}
     ),
 )
 

@@ -9,7 +9,7 @@ from rich.table import Column, Table
 
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.analysis.intervals import FEWEST, Estimate
-from budgetreg.figures.canvas import Drawn, Figure, folded, grid, legend
+from budgetreg.figures.canvas import Drawn, Figure, beside, folded, grid, legend, write_finding
 from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
@@ -18,7 +18,8 @@ from budgetreg.runs.series import common_unit
 
 NAME = "advice"
 _SIZE = (6.4, 4.6)  # inches
-_HALF_WIDTH = 0.12  # octaves: learners with the same k lie beside each other, as their intervals would hide others
+_OCTAVES = 0.24  # over which learners with the same k are spread
+_RING: dict[str, Any] = {"marker": "o", "markersize": 15, "markerfacecolor": "none", "markeredgecolor": "black"}
 _TOP = 1.2
 """Where the axis ends if something lies beyond, in units of the error without attributes."""
 _LOW, _MANY = 0.25, 2
@@ -181,12 +182,13 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     budgets = sorted({candidate.series.k for candidate in candidates})
     learners = sorted({candidate.series.algo for candidate in candidates})
     by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
-    for beside, algo in zip(2 ** np.linspace(-_HALF_WIDTH, _HALF_WIDTH, len(learners)), learners, strict=True):
+    places = dict(zip(learners, beside(len(learners), _OCTAVES), strict=True))
+    for algo in learners:
         points = [candidate for candidate in by_budget if candidate.series.algo == algo]
         colour, marker, *_ = style(algo)
         full = points[0].series.of_full_rows
         error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
-        x = np.array([point.series.k * beside for point in points])
+        x = np.array([point.series.k * places[algo] for point in points])
         ax.errorbar(
             x,
             error,
@@ -204,17 +206,21 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     ax.set_xscale("log", base=2)
     ax.set_xticks(budgets, list(map(str, budgets)))
     ax.minorticks_off()
-    bottom, above = ax.get_ylim()
+    above = ax.get_ylim()[1]
     cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
     if y.zero:
         ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
-    ax.set_ylim((_lowest(candidates, top), top) if cut else (bottom, above))  # the line need not be in sight
+    ax.set_ylim(0, top if cut else above)  # the line need not be in sight
+    best = candidates[0]
+    at = best.series.k * places[best.series.algo]
+    ax.plot(at, best.error.value, linestyle="none", label="least error", zorder=4, **_RING)
     ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
     ax.set_ylabel(y.text)
     ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
     grid(ax)
     samples, texts = ax.get_legend_handles_labels()
     legend(figure, dict(zip(texts, samples, strict=True)), 3)
+    write_finding(figure, sentence(candidates, total).partition("; ")[0].rstrip("."))
     return Drawn(figure, f"{y.name} against k", _paragraphs(candidates, total, y))
 
 
@@ -234,13 +240,6 @@ def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: fl
             color=colour,
             arrowprops={"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0},
         )
-
-
-def _lowest(candidates: Sequence[Candidate], top: float) -> float:
-    """Return where an axis begins that ends at the top: a little below what it shows, and at 0 at the least."""
-    ends = np.array([(each.error.value, each.error.low) for each in candidates])
-    low = float(np.nanmin(np.append(ends, top)))
-    return max(0.0, low - 0.06 * (top - low))
 
 
 def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[str]:
