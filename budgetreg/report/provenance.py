@@ -30,7 +30,7 @@ def bill(series: Sequence[Series]) -> PagePart:
     heads = [*(["data set"] if several else []), "learner", *right("repetitions", *_PARTS, *in_money, _TEST)]
     rows = [[*([curve.dataset] if several else []), *_row(curve, units)] for curve in series]
     caption = f"Paid by a repetition, in {' and '.join(['attributes', *units])}"
-    return PagePart("Bill", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
+    return PagePart("What was paid", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
 
 
 def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
@@ -103,7 +103,7 @@ def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]
     for number, source in enumerate(sources, 1):
         caption = f"What computed them, source {number}" if sources[1:] else "What computed them"
         tables.append(listing(caption, ("what", "value"), source))
-    return PagePart("Provenance", text, tables=tables, folded=True)
+    return PagePart("Settings and provenance", text, tables=tables, folded=True)
 
 
 def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:
