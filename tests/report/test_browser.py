@@ -174,7 +174,7 @@ def test_rows_are_whole_on_paper(browser: Any, page: str) -> None:
     """Each part of a section keeps its table, figure or row on one page, if it fits there."""
     shown(browser, page, media="print")
     style = "return [...document.querySelectorAll(arguments[0])].map((each) => getComputedStyle(each)[arguments[1]])"
-    for selector in ("tr", "table", "figure"):
+    for selector in ("tr", "table", "img"):
         assert set(browser.execute_script(style, selector, "breakInside")) == {"avoid"}
     assert set(browser.execute_script(style, "section + section", "breakBefore")) == {"page"}
     assert set(browser.execute_script(style, "img", "filter")) == {"none"}
