@@ -122,19 +122,7 @@ def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[C
 
 
 def about_full_rows(candidates: Sequence[Candidate]) -> str:
-    """Return a remark on how many full rows were bought, if many were, with little noise, and none does better.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        As for `answer`.
-
-    Returns
-    -------
-    str
-        Empty unless full rows are best or not clearly worse, with a low error, and there are twice as many of them as
-        attributes.
-    """
+    """Return a remark if many full rows with a low error were bought and nothing is clearly better; else nothing."""
     full = next((each for each in candidates if each.series.of_full_rows and not each.is_worse), None)
     if full is None:
         return ""
