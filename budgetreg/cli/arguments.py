@@ -305,7 +305,7 @@ STUDY: Mapping[str, Subcommand] = {
         give the same order. Write the results into its column value, and record them with tell.""",
         keys={
             "spend": "the most that the order may cost",
-            "per_example": "most attributes (groups) of one example, over all orders together",
+            "per_example": "most attributes (groups) of one example, in all orders",
             "out": _OUT,
             "order": "number of the order; an order that was recorded with it is written again, so that a command that "
             "was killed can be repeated",
@@ -499,7 +499,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _number("--seed", 0, 0, "another seed makes another choice; "),
     ),
     "reprice": (
-        """Draw finished runs against money by another price list: a figure repriced.* and a table repriced.csv. The
+        """Draw finished runs against money with another price list: a figure repriced.* and a table repriced.csv. The
         runs must have had prices and must have ignored them when they drew attributes: algo.prices=ignored, or a
         learner that is not price-aware.""",
         _words("runs, and the price list", "DIR costs=FILE [unit=WORD]", "+"),

@@ -39,8 +39,8 @@ _OF_SUBSPACES = {"excess_loss": "excess loss", "relative_error": "relative error
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
 _WORSE_BY = "worse by"
 _ABOUT_WORSE_BY = (
-    f"{_WORSE_BY}: error above that of the best that sees as much of an example, with its 90 % interval, over the "
-    "repetitions that these have in common"
+    f"{_WORSE_BY}: error minus that of the best that sees k attributes, or of the best on full rows, with its 90 % "
+    "interval over shared repetitions"
 )
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that without attributes"
 _SUBSPACE_MEANING = (

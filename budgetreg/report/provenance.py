@@ -97,7 +97,7 @@ def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]
     learners: dict[str, list[str]] = {}
     for learner, promise in dict.fromkeys(promised):
         learners.setdefault(promise, []).append(learner)
-    text = [f"Numbers of {', '.join(names)}, computed again: {line}." for line, names in learners.items()]
+    text = [f"Computing the results of {', '.join(names)} again gives {line}." for line, names in learners.items()]
     sources = list(dict.fromkeys(source for each in computed for source in _sources(each)))
     tables = [*_configurations(computed), _digests(computed, sources), _data(computed)]
     for number, source in enumerate(sources, 1):

@@ -1,4 +1,4 @@
-"""The sections of a report: runs, advices, models, studies and reproduced figures, as other commands show them."""
+"""The sections of a report: runs, advice, models, studies and reproduced figures, as other commands show them."""
 
 import os
 from collections import Counter
@@ -47,7 +47,7 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
     Parameters
     ----------
     places : sequence of Path
-        Folders of runs, advices or reproduced figures, or folders above such, and files of studies; at least one.
+        Folders of runs, of advice or of reproduced figures, or above such, and files of studies; at least one.
     out : Path, optional
         The file. By default ``report.html`` in the folder, for one study its name with the ending ``.html`` beside it,
         and for several places ``report.html`` in the current folder.
@@ -237,7 +237,8 @@ class _Kind(NamedTuple):
 def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section]:
     """Give the sections about the runs in and below a folder.
 
-    Learners of regressors and of subspaces, and models without a test, have a section each, as do different advices.
+    Learners of regressors and of subspaces, and models without a test, have a section each, as do different
+    recommendations.
 
     Parameters
     ----------
