@@ -313,7 +313,7 @@ STUDY: Mapping[str, Subcommand] = {
         give the same order. Write the results into its column value, and record them with tell.""",
         keys={
             "spend": "the most that the order may cost",
-            "per_example": "most attributes (groups) of one example, over all orders together",
+            "per_example": "most attributes (groups) of one example, in all orders",
             "out": _OUT,
             "order": "number of the order; an order that was recorded with it is written again, so that a command that "
             "was killed can be repeated",
@@ -421,7 +421,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     ),
     "advise": (
         """Find the learner and the k with the least error for a total of attributes, or of money if attributes have
-        prices. The command runs a sweep, reusing finished runs, and prints a table, a figure and a sentence. Defaults:
+        prices. The command runs a sweep, reusing finished runs, and prints a table, a verdict and a figure. Defaults:
         k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on
         full rows. algo=all_budgeted compares the published learners, too. Only the ends of curves are computed
         (checkpoints=1).""",
@@ -450,10 +450,10 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _out("figure"),
     ),
     "compare": (
-        """Show how many attributes each run needs until its mean error has fallen to a level, and how many times fewer
-        that is than the learner on full rows that needs fewest, or, if none sees full rows, than the best run in the
-        first folder. If all runs on a data set have prices in one unit, money is compared. A curve that begins below
-        the level, or ends above it, gives only a bound.""",
+        """Show how many attributes each run needs until its mean error has fallen to a level, and the ratio of what a
+        reference needs to that. The reference is the learner on full rows that needs fewest, or, if none sees full
+        rows, the best run in the first folder. If all runs on a data set have prices in one unit, money is compared. A
+        curve that begins below the level, or ends above it, gives only a bound.""",
         _words(
             "runs, or folders above runs; the error to reach (default: round levels that some curve falls to); "
             "attributes or cost",
@@ -526,7 +526,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _number("--seed", 0, 0, "another seed makes another choice; "),
     ),
     "reprice": (
-        """Draw finished runs against money by another price list: a figure repriced.* and a table repriced.csv. The
+        """Draw finished runs against money with another price list: a figure repriced.* and a table repriced.csv. The
         runs must have had prices and must have ignored them when they drew attributes: algo.prices=ignored, or a
         learner that is not price-aware.""",
         _words("runs, and the price list", "DIR costs=FILE [unit=WORD]", "+"),

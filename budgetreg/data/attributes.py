@@ -92,7 +92,7 @@ class Prices:
     names : tuple of str
         The d attributes, as the data name them, or their numbers from 1.
     costs : tuple of float
-        Their prices, at least 0, and not all 0. Attributes of price 0 are seen of every example.
+        Their prices, at least 0, and not all 0. Attributes of price 0 are seen for every example.
     unit : str
         The unit of the prices.
     """

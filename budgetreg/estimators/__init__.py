@@ -74,7 +74,7 @@ def _estimator(name: str, algo: str, tuned: bool) -> type[BudgetEstimator]:
     listed = arguments(algo, tuned)
     members = {
         "__module__": __name__,
-        "__doc__": docstring(algo, tuned, listed, base.attributes),
+        "__doc__": docstring(name, algo, tuned, listed, base.attributes),
         "__init__": constructor(listed),
         "algo": algo,
         "tuned": tuned,

@@ -397,7 +397,7 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
         )
     if plan.free is not None:
         names = shown([plan.prices.names[at] for at in np.flatnonzero(plan.free)]) if plan.prices else ""
-        yield f"free attributes are seen of every example, beside those that are drawn, and are on no bill: {names}"
+        yield f"free attributes are seen for every example, beside those that are drawn, and are on no bill: {names}"
     if plan.groups is not None:
         yield (
             "attributes of a group are bought together, and count as one in k, in the bill and on the axis: "

@@ -30,7 +30,7 @@ def bill(series: Sequence[Series]) -> PagePart:
     heads = [*(["data set"] if several else []), "learner", *right("repetitions", *_PARTS, *in_money, _TEST)]
     rows = [[*([curve.dataset] if several else []), *_row(curve, units)] for curve in series]
     caption = f"Paid by a repetition, in {' and '.join(['attributes', *units])}"
-    return PagePart("Bill", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
+    return PagePart("What was paid", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
 
 
 def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
@@ -97,13 +97,13 @@ def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]
     learners: dict[str, list[str]] = {}
     for learner, promise in dict.fromkeys(promised):
         learners.setdefault(promise, []).append(learner)
-    text = [f"Numbers of {', '.join(names)}, computed again: {line}." for line, names in learners.items()]
+    text = [f"Computing the results of {', '.join(names)} again gives {line}." for line, names in learners.items()]
     sources = list(dict.fromkeys(source for each in computed for source in _sources(each)))
     tables = [*_configurations(computed), _digests(computed, sources), _data(computed)]
     for number, source in enumerate(sources, 1):
         caption = f"What computed them, source {number}" if sources[1:] else "What computed them"
         tables.append(listing(caption, ("what", "value"), source))
-    return PagePart("Provenance", text, tables=tables, folded=True)
+    return PagePart("Settings and provenance", text, tables=tables, folded=True)
 
 
 def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:

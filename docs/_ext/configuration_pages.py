@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import getsource
-from itertools import takewhile
 from typing import Any
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer, baseline
@@ -100,7 +99,7 @@ def datasets(_: str) -> str:
 
 
 def _overview(group: str, names: Sequence[str]) -> str:
-    rows = ((f"[`{name}`](#{_anchor(group, name)})", escaped(_about(group, name)[0])) for name in names)
+    rows = ((f"[`{name}`](#{_anchor(group, name)})", escaped(catalogue.description(group, name)[0])) for name in names)
     return table((code(f"{group}="), "What it is"), rows)
 
 
@@ -110,7 +109,7 @@ def _anchor(group: str, name: str) -> str:
 
 def _option(group: str, name: str, options: Options, level: str = "###") -> list[str]:
     """Return the section of a file of a group: its comment, and its keys."""
-    headline, rest = _about(group, name)
+    headline, rest = catalogue.description(group, name)
     rows = [row for row in _of_file(group, name) if row[0].partition(".")[0] not in _IDENTITY]
     return [
         f"({_anchor(group, name)})=\n{level} {group}={name}",
@@ -118,13 +117,6 @@ def _option(group: str, name: str, options: Options, level: str = "###") -> list
         escaped(rest),
         _table(f"{group}.", rows, options),
     ]
-
-
-def _about(group: str, name: str) -> tuple[str, str]:
-    """Return the first comment of a file, and those that follow it before the first key."""
-    head = takewhile(lambda line: line.startswith("#"), catalogue.text(group, name).splitlines())
-    comments = [line.removeprefix("#").strip() for line in head]
-    return comments[0], " ".join(comments[1:])
 
 
 def _of_file(group: str, name: str) -> list[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,21 @@ def test_every_learner_has_a_class_and_every_class_a_name() -> None:
         assert set(inspect.signature(cls).parameters) == set(cls().get_params())
         for parameter in cls().get_params():
             assert f"\n{parameter} : " in str(cls.__doc__)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_docstrings_have_the_sections_of_scikit_learn_and_say_something(name: str) -> None:
+    doc = str(ESTIMATORS[name].__doc__)
+    headline = doc.splitlines()[0]
+    sections = re.findall(r"(?m)^(.+)\n-+$", doc)
+    published = re.search(r"\b20\d\d\b|MBEG|AdaOja", headline) is not None
+    assert sections == ["Parameters", "Attributes", "See Also", *(["References"] if published else []), "Examples"]
+    parameters = re.findall(r"(?m)^(\w+) : (.+), default=.*\n    (.+)$", doc)
+    assert {parameter for parameter, *_ in parameters} == set(ESTIMATORS[name]().get_params())
+    for parameter, kind, described in parameters:
+        assert re.fullmatch(r"(\{('\w+'(, )?)+\}|int|float|bool|dict|RandomState instance|None|, | or )+", kind), kind
+        assert described.casefold() not in {f"the {parameter}.", f"{parameter}.", "the control variate."}
+        assert not re.search(r"\bnull\b", described)
 
 
 def test_it_can_be_copied_pickled_and_printed() -> None:
