@@ -201,7 +201,7 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     grid(ax)
     samples, texts = ax.get_legend_handles_labels()
     legend(figure, dict(zip(texts, samples, strict=True)), 3)
-    write_finding(figure, sentence(candidates, total).partition("; ")[0].rstrip("."))
+    write_finding(figure, answer(candidates, total)[0].rstrip("."))
     return Drawn(figure, f"{y.name} against k", _paragraphs(candidates, total, y))
 
 
