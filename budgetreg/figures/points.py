@@ -191,8 +191,8 @@ def draw_relative(series: Sequence[Series], drawing: Drawing) -> Drawn:
     text = (
         f"x: {x.explanation}; points that would hide each other stand side by side. y: {wanted} in the same "
         f"{repetitions_of(series)}; log scale; the thin line at 1 marks equal errors. At each point, mean errors "
-        "decide which is the best. They are interpolated linearly in the logarithm of x, and a curve that has ended keeps "
-        "its last error. Bars are 90 % intervals from 2000 bootstrap resamples."
+        "decide which is the best. They are interpolated linearly in the logarithm of x, and a curve that has ended "
+        "keeps its last error. Bars are 90 % intervals from 2000 bootstrap resamples."
     )
     return Drawn(drawn.figure, f"{wanted} against {x.name}", [flowing(text), about_settings(series)])
 
