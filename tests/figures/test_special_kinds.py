@@ -163,7 +163,8 @@ def test_what_was_paid_includes_tuning_and_markers_grow_with_k(tmp_path: Path) -
     (ax,) = draw_bills(series, Drawing()).figure.axes
     small, large, other = ax.lines[:3]
     factor = other.get_xdata()[0] / 1939.5
-    assert small.get_xdata()[0] * factor == pytest.approx(639.5)  # learners stand side by side
+    assert factor > 1  # learners stand side by side
+    assert small.get_xdata()[0] * factor == pytest.approx(639.5)
     assert small.get_markersize() < large.get_markersize()
     assert small.get_ydata()[0] == pytest.approx(series[0].mean["test_relative"].iloc[-1])
 
