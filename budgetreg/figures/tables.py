@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich import box
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -159,7 +160,7 @@ def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
 class _Notes(Text):
     """Lines below a table that are as wide as the terminal, or as 100 letters, even if the table is narrower."""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         width = min(console.width, max(_READABLE, options.max_width))
         yield from super().__rich_console__(console, options.update(width=width, justify="default"))
 
