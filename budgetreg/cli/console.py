@@ -49,7 +49,7 @@ class _PlainConsole(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """Print all columns: wide tables have narrow gaps, and the terminal wraps what does not fit even so."""
         for wide in (each for each in objects if isinstance(each, Table)):
-            if Measurement.get(self, self.options.update(max_width=_WIDE), wide).maximum > self.width:
+            if Measurement.get(self, self.options.update(max_width=10 * _WIDE), wide).maximum > self.width:
                 wide.padding = (0, 0 if wide.box else 1, 0, 0)
         super().print(*objects, crop=False, **options)
 

@@ -164,13 +164,13 @@ def docstring(name: str, algo: str, tuned: bool, listed: Sequence[Argument], att
     about, _, paper = about.partition("Reference: ")
     k = 10 if learner.observation is Observation.ALL else 4
     given = [f"k={k}", *(word for word in _GIVEN if word.partition("=")[0] in {each.name for each in listed})]
-    twin = f"{name.removesuffix('CV')} : It, without" if tuned else f"{name}CV : It, with"
+    twin = f"{name.removesuffix('CV')} : The same learner, without" if tuned else f"{name}CV : The same learner, with"
     sections = {
         "Parameters": [f"{each.name} : {each.kind}, default={each.default!r}\n    {each.what}" for each in listed],
         "Attributes": [f"{attribute}\n    {what}" for attribute, what in attributes.items()],
         "See Also": [
             *([f"{twin} cross-validation of its constants."] if learner.tuned else []),
-            "budgetreg.fit : It, with the keys of the command line.",
+            "budgetreg.fit : The same, with the keys of the command line.",
         ],
         "References": [paper] if paper else [],
         "Examples": [_EXAMPLE.format(name=name, given=", ".join(given))],

@@ -1,5 +1,6 @@
 """What results cost and where they come from: the bill, configurations, data, and what computed them, as tables."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ from budgetreg.config.nested import common, deciding_options, flatten, option_te
 from budgetreg.figures.captions import amount
 from budgetreg.notices import right
 from budgetreg.report.page import PagePart, PageTable, listing
-from budgetreg.runs.manifest import RecordedCell
+from budgetreg.runs.manifest import RecordedCell, read_manifest
 from budgetreg.runs.series import Payments, Series, series_paid
 
 _ABOUT = (
@@ -52,6 +53,9 @@ def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
 
 def _pilot(series: Series) -> str:
     rows = series.config.get("pilot")
+    if rows == "auto" and (manifest := read_manifest(series.folder)) is not None:  # its notes have the number
+        paid = re.search(r"a pilot of \d+ full rows is bought first, ([\d,]+) of ", " ".join(manifest.get("notes", ())))
+        return paid[1] if paid else "0"
     return f"{rows * (series.full_row or series.d):,}" if isinstance(rows, int) else str(rows or "-")
 
 

@@ -151,7 +151,7 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
     assert curves["examples"].nunique() > 1  # as each repetition ends where its own draws have spent the total
     assert float(rows["aelr"][4].replace(",", "")) == pytest.approx(curves["cost"].mean(), abs=0.5)
     assert int(rows["aelr"][2]) == pytest.approx(curves["examples"].mean(), abs=0.6)
-    assert re.search("With 4,000 EUR the (best is|least error is that of) ", answer.out)
+    assert re.search("(?m)^With 4,000 EUR, .* (is best|has the lowest error)", answer.out)
     (caption,) = here.rglob("advice.txt")
     text = " ".join(caption.read_text().split())
     assert "a learner that had spent 4,000 EUR, but for less than an example, or" in text

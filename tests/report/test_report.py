@@ -242,8 +242,9 @@ def test_a_bill_is_in_money_if_there_are_prices(tmp_path: Path, report: Report) 
     prices = tmp_path / "prices.csv"
     prices.write_text("attribute,cost\n" + "".join(f"{name},2.5\n" for name in load_breast_cancer().feature_names))
     priced = {**QUICK, "algo": "aelr", "dataset": "breast_cancer", "dataset.unit": "EUR"}
-    budgetreg.run({**priced, "dataset.costs": str(prices), "out": str(tmp_path / "run")})
+    budgetreg.run({**priced, "dataset.costs": str(prices), "pilot": "auto", "out": str(tmp_path / "run")})
     head, row = rows(report(tmp_path / "run"), "Paid by a repetition, in attributes and EUR")
     paid = dict(zip(head, row, strict=True))
     money, attributes = (float(paid[name].replace(",", "")) for name in ("EUR: learning", "learning"))
     assert money == pytest.approx(2.5 * attributes, rel=1e-3)
+    assert int(paid["pilot in it"]) % 30 == 0 < int(paid["pilot in it"])  # full rows, and no word
