@@ -317,7 +317,7 @@ class CorrectedMoments(PairwiseLearner):
         How the regressor is computed from the moments, see `SOLVERS`.
     """
 
-    solver: str = option("the solver", one_of(*SOLVERS), tried=())
+    solver: str = option("what is done about indefinite moments", one_of(*SOLVERS), tried=())
 
     core = "corrected_moments"
     continues = True

@@ -57,8 +57,8 @@ class TwoPhaseSparse(PairwiseLearner):
         Share of the examples whose attributes are drawn uniformly.
     """
 
-    solver: str = option("the solver of the first phase", one_of(*_SOLVERS))
-    phase_one: float = option("the share of the examples in the first phase", FRACTION, default=0.5)
+    solver: str = option("how the regressor of the first phase is found", one_of(*_SOLVERS))
+    phase_one: float = option("the share of the examples in the first phase", FRACTION, default=0.5, tried=(0.3,))
 
     core = "two_phase_sparse"
     centres_itself = True

@@ -329,9 +329,11 @@ ABOUT_ESTIMATES = "error relative to that of the mean target, estimated without 
 def size_of(state: State) -> str:
     """Return how many examples, targets, attributes and values a study has."""
     n, d = state.values.shape
+    excluded = int(state.excluded.sum())
     return (
         f"{plural(n, 'example')}, {int(state.known_targets.sum()):,} of them with the target {state.facts['target']}; "
         f"{plural(d, 'attribute')}; {int(state.known.sum()):,} of {plural(n * d, 'value')} known"
+        f"{f', {excluded:,} excluded' if excluded else ''}"
     )
 
 
@@ -356,8 +358,8 @@ def bill_tables(bill: StudyBill) -> Iterator[Table]:
     """Give the bill by attribute and, if there are orders, by order."""
     heads = ("attribute", *right("price", "free", "paid", "on order", "unavailable", bill.unit))
     rows = (
-        (name, exact_money(price), *counts, exact_money(cost))
-        for name, price, *counts, cost in bill.by_attribute.itertuples(index=False)
+        (f"{name} (excluded)" if excluded else name, exact_money(price), *counts, exact_money(cost))
+        for name, price, *counts, cost, excluded in bill.by_attribute.itertuples(index=False)
     )
     yield table(heads, rows)
     if bill.by_order.empty:

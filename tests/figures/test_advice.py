@@ -190,7 +190,7 @@ def test_the_axis_ends_above_the_mean_predictor_and_arrows_show_what_lies_beyond
     assert [text.get_text() for text in cut.texts] == ["14.7"]
     (ring,) = (line for line in cut.lines if line.get_label() == "least error")
     assert ring.get_ydata().tolist() == [0.6]
-    assert cut.figure.get_suptitle().startswith("With 4,000 attributes the best is a with k = ")
+    assert cut.figure.get_suptitle().startswith("With 4,000 attributes, a with k = 4 ")
     assert whole.get_ylim()[1] < 1
     assert not whole.texts
 

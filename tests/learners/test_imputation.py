@@ -287,7 +287,8 @@ def test_results_of_other_imputations_do_not_depend_on_rescaling():
 )
 def test_iterative_imputation_passes_the_checks(check):
     """Except for checks of hundreds of imputations, which `budgetreg check` runs."""
-    (iterative,) = (variant for variant in checks.examined("impute_ridge").variants() if "iterative" in variant.changes)
+    tried = checks.examined("impute_ridge").variants()
+    (iterative,) = (one for one in tried if "iterative" in one.changes and "with_target" not in one.changes)
     verdict = checks.run_check(iterative, check)
     assert verdict.passed, verdict.reason
 
