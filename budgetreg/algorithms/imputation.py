@@ -107,6 +107,11 @@ class ImputationLearner(PairwiseLearner):
                 ),
             )
 
+    @property
+    def most_attributes(self) -> int | None:
+        """How many attributes the data may have, if values are imputed iteratively."""
+        return _MOST_ATTRIBUTES if self.impute == "iterative" else None
+
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
 
@@ -115,7 +120,7 @@ class ImputationLearner(PairwiseLearner):
         ConfigError
             If there are too many attributes for iterative imputation.
         """
-        if self.impute == "iterative" and run.d > _MOST_ATTRIBUTES:
+        if self.most_attributes is not None and run.d > self.most_attributes:
             raise ConfigError(
                 f"algo.impute=iterative: at most {_MOST_ATTRIBUTES} attributes, as {run.d} would take too long; "
                 "use mean"

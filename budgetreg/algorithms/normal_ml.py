@@ -185,6 +185,11 @@ class NormalMaximumLikelihood(PairwiseLearner):
             outputs = WithIntercept(W, b, fitted.__getitem__) if given.centred or given.intercept else W
             yield collected.examples, rescaled.as_revealed(outputs)
 
+    @property
+    def most_attributes(self) -> int:
+        """How many attributes the data may have."""
+        return _MOST_ATTRIBUTES
+
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
 

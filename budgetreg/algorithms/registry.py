@@ -121,11 +121,15 @@ GROUPS: Mapping[str, Callable[[Learner], bool]] = {
 """Learners by the name of their group: regressors on a budget, regressors on full rows, learners of subspaces."""
 
 
+def _of_any_size(belongs: Callable[[Learner], bool]) -> list[str]:
+    return members(lambda learner: belongs(learner) and learner.most_attributes is None)
+
+
 def expanded(names: str) -> list[str]:
     """Return the learners that comma-separated names of learners and groups stand for, each once."""
     learners: dict[str, None] = {}
     for name in names.split(","):
-        learners |= dict.fromkeys(members(GROUPS[name]) if name in GROUPS else [name])
+        learners |= dict.fromkeys(_of_any_size(GROUPS[name]) if name in GROUPS else [name])
     return list(learners)
 
 
