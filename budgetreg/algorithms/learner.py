@@ -383,7 +383,7 @@ class Learner:
 
     @property
     def most_attributes(self) -> int | None:
-        """How many attributes the data may have; None if any number. Words for groups leave learners with a limit out."""
+        """How many attributes the data may have; None if any number. Words for groups leave out those with a limit."""
         return None
 
     @property
