@@ -160,10 +160,10 @@ def table(heads: "Iterable[str | Column]", rows: "Iterable[Sequence[object]]", *
 
 
 def right(*heads: str) -> "list[str | Column]":
-    """Return columns of numbers, which are aligned on the right."""
+    """Return columns of numbers, which are aligned on the right; no word of a heading is cut."""
     from rich.table import Column
 
-    return [Column(head, justify="right") for head in heads]
+    return [Column(head, justify="right", min_width=max(map(len, head.split()), default=0)) for head in heads]
 
 
 @contextmanager

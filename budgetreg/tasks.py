@@ -133,8 +133,11 @@ class RegressorJudge:
         """Return the learner's loss (G,), by which parameters are chosen."""
         return mean_loss(_centred(self.table, origin), self.index, outputs, self.delta, origin.intercept)
 
-    def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
+    def columns(self, outputs: np.ndarray, setting: int, origin: Origin, visible: np.ndarray | None = None) -> Columns:
         """Return the columns of the curve for the output of one setting, which are test errors.
+
+        If attributes are given that predictions may see, all others of a test example are masked, and the column
+        ``predicted_from`` has their number.
 
         They are ``test_mse``; ``test_relative``, divided by the error of the constant, ``mean((y - c)^2)``;
         ``test_error_rate``, the fraction of wrong signs, None unless targets are two-valued; ``test_svr_loss`` if there
@@ -142,7 +145,10 @@ class RegressorJudge:
         """
         w, b = np.ascontiguousarray(outputs[:, setting]), _intercept(origin, setting)
         table, y = _centred(self.table, origin), self.table.y[self.index]
-        predictions = np.concatenate([table.rows(rows) @ w + b for rows in row_blocks(self.index, table.d)])
+        if visible is None:
+            predictions = np.concatenate([table.rows(rows) @ w + b for rows in row_blocks(self.index, table.d)])
+        else:  # no other value is read
+            predictions = table.entries(self.index[:, None], visible) @ w[visible] + b
         mse = float(np.square(predictions - y).mean())
         columns = {
             "test_mse": mse,
@@ -151,6 +157,8 @@ class RegressorJudge:
         }
         if self.delta is not None:
             columns["test_svr_loss"] = float(np.maximum(np.abs(predictions - y) - self.delta, 0).mean())
+        if visible is not None:
+            columns["predicted_from"] = visible.size
         if self.by_order:
             columns["test_auc"] = auc(predictions, y)
         return columns
@@ -264,7 +272,7 @@ class SubspaceLearning:
 
     def model(self, table: Table, outputs: np.ndarray, setting: int, origin: Origin) -> Model:
         """Return orthonormal columns ``V`` (d, n) of a subspace of ``(x - c) * scale``, ``c`` and ``scale`` (d,)."""
-        assert origin == Origin()
+        assert origin._replace(seen=None) == Origin()
         scale, c = table.stored_units()
         return {"V": outputs[setting], "c": c, "scale": scale}
 
@@ -285,9 +293,9 @@ class SubspaceJudge:
         assert origin == Origin()
         return projection_losses(self.C, outputs)
 
-    def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
+    def columns(self, outputs: np.ndarray, setting: int, origin: Origin, visible: np.ndarray | None = None) -> Columns:
         """Return the comparison with the best subspace."""
-        assert origin == Origin()
+        assert origin._replace(seen=None) == Origin() and visible is None
         return compare_with_best(self.C, np.ascontiguousarray(outputs[setting]), self._best)
 
     @cached_property
@@ -305,9 +313,9 @@ Task = Regression | SubspaceLearning
 class Unjudged:
     """No examples: all are learned from, and no error is computed."""
 
-    def columns(self, outputs: np.ndarray, setting: int, origin: Origin) -> Columns:
+    def columns(self, outputs: np.ndarray, setting: int, origin: Origin, visible: np.ndarray | None = None) -> Columns:
         """Return no columns."""
-        del outputs, setting, origin
+        del outputs, setting, origin, visible
         return {}
 
 

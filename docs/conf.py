@@ -87,6 +87,13 @@ def _only_ours(_: Sphinx, __: str, ___: str, member: object, skip: bool, ____: o
     return skip or str(getattr(member, "__module__", "")).startswith("sklearn")
 
 
+def _norms(_: Sphinx, __: str, name: str, ___: object, ____: object, lines: list[str]) -> None:
+    """Escape the bars of norms, which the estimators' docstrings share with the comments of ``conf/algo``."""
+    if name.startswith("budgetreg.estimators."):
+        lines[:] = [line.replace("|", r"\|") for line in lines]
+
+
 def setup(app: Sphinx) -> None:
-    """Choose the members that are documented."""
+    """Choose the members that are documented, before numpydoc reads their docstrings."""
     app.connect("autodoc-skip-member", _only_ours)
+    app.connect("autodoc-process-docstring", _norms, priority=100)

@@ -56,9 +56,10 @@ def microseconds(table: Table, update: str, k_x: int, k_ip: int) -> float:
 
 
 def look_of(core: str) -> Style:
-    """Return the look of a line: the learner's colour, and a marker for each split of the budget."""
+    """Return the look of a line: the learner's colour and name, and a marker for each split of the budget."""
     learner, split = core.split()
-    return Style(style(learner).colour, "s" if split.endswith("+1") else "o")
+    of_learner = style(learner)
+    return Style(of_learner.colour, "s" if split.endswith("+1") else "o", name=f"{of_learner.name} {split}")
 
 
 def main() -> None:
@@ -74,7 +75,7 @@ def main() -> None:
     frame["ratio"] = (frame["us_per_replica_step"] / smallest).round(2)
     bench.save(frame, "growth")
     lines = {
-        str(core): (rows.set_index("d")["us_per_replica_step"], look_of(str(core)))
+        (look := look_of(str(core))).name: (rows.set_index("d")["us_per_replica_step"], look)
         for core, rows in frame.groupby("core")
     }
     labels = "attributes of an example, d", "CPU microseconds per replica and step"

@@ -1,4 +1,4 @@
-"""Draw the leading eigen-digits of MNIST as learners see them at 8, 28 and 57 of 784 pixels.
+"""Draw the leading eigen-digits of MNIST as learners see them at 8 and 28 of 784 pixels.
 
 Every learner, with the options of its file in conf/algo, passes over the 60,000 training images once and outputs ten
 orthonormal images, which span its subspace. The figure shows the first five of them, and projections of five test
@@ -29,6 +29,7 @@ from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.eigenspaces import leading  # noqa: E402
 from budgetreg.figures.canvas import own_settings, write_figure, write_finding  # noqa: E402
+from budgetreg.figures.looks import style  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.streams import generator  # noqa: E402
@@ -37,7 +38,7 @@ from budgetreg.tasks import second_moment as moment_of  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
 SIDE, N_COMPONENTS, SHOWN = 28, 10, 5
-BUDGETS = (8, 28, 57)
+BUDGETS = (8, 28)
 LEARNERS = ("aefa", "popca_importance", "popca", "zero_filled_pca")
 DIGITS = (0, 2, 4, 5, 8)
 """Digits whose first test image is shown."""
@@ -111,7 +112,7 @@ def picture(images: np.ndarray, subspaces: Sequence[Learned]) -> Figure:
                 ax.set_title("leading five eigen-digits", fontsize=9)
             if n == 0:
                 seen = "all pixels" if row.r == row.V.shape[0] else f"k = {row.r}"
-                label = f"{row.learner}\n{seen}\nerror {row.relative_error:.3f}"
+                label = f"{style(row.learner).name}\n{seen}\nerror {row.relative_error:.3f}"
                 ax.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
         for n, image in enumerate(images):
             _show(figure.add_subplot(grid[at, SHOWN + 1 + n]), row.V @ (row.V.T @ image))
@@ -146,7 +147,7 @@ def text(subspaces: Sequence[Learned], shown: Sequence[int]) -> str:
         "relative error: mean squared distance of the 10,000 test images from the subspace, divided by their",
         "mean squared length",
     ]
-    lines += [f"  {row.learner:<17} k = {row.r:<4} {row.relative_error:.4f}" for row in subspaces]
+    lines += [f"  {style(row.learner).name:<24} k = {row.r:<4} {row.relative_error:.4f}" for row in subspaces]
     return "\n".join(lines) + "\n"
 
 

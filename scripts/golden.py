@@ -15,8 +15,9 @@ command must end with exit code 2, and others must end with 0, or nothing is wri
 those that begin with budgetreg.
 
 Everything is hashed, apart from the place of the temporary folder; versions, commit, processor, seconds, and digests
-that depend on them; lines of progress; and the order of the lines of a journal, as workers finish in any order. Linear
-algebra uses the kernels that every processor has, so that the hashes are the same everywhere.
+that depend on them; lines of progress; the times of events of a study; and the order of the lines of a journal, as
+workers finish in any order. Linear algebra uses the kernels that every processor has, so that the hashes are the same
+everywhere.
 """
 
 import argparse
@@ -40,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from steady_output import KERNELS, PROGRESS
+from steady_output import KERNELS, PROGRESS, TIMES
 from stress_trials import Answer, environment, forked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,7 +127,7 @@ def contents(folder: Path) -> dict[str, bytes]:
             name = path.relative_to(folder).as_posix()
             if path.suffix == ".db":
                 with closing(sqlite3.connect(path)) as connection:
-                    found[name] = "\n".join(connection.iterdump()).encode()
+                    found[name] = TIMES.sub("NULL", "\n".join(connection.iterdump())).encode()
             elif not name.startswith(_NOT_HASHED):
                 found[name] = steady(path.read_bytes(), folder, path.name)
     return found

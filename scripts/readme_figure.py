@@ -21,7 +21,7 @@ from budgetreg.figures.looks import style
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results" / "aemr" / "mnist"
 K, MARKED = 4, 0.5
-NAMED = {"aemr": "aemr (ours), 4 pixels", "ridge": "ridge, full images", "ddaelr": "ddaelr, 4 pixels"}
+NAMED = {"aemr": "AEMR (ours), 4 pixels", "ridge": "ridge, full images", "ddaelr": "DDAELR, 4 pixels"}
 GREY = ["aelr", "aerr", "ddaerr", "aer", "baseline"]
 LEAST, MOST = 0.3, 1.1
 CAPTION = """Test error against pixels seen in training: MNIST 3-vs-5, four pixels of each image
@@ -30,10 +30,10 @@ x: pixels seen in training, the mean over ten repetitions; log scale. y: mean sq
 the predictor that always answers zero; the thin line at 1 marks it. Lines are means over ten repetitions, bands 90 %
 bootstrap intervals of the mean.
 
-aemr (ours) sees 4 of the 784 pixels of each image and tunes nothing. The published learners see 4 pixels too, and
-ridge sees all pixels of fewer images; their parameters are cross-validated on images that are seen in full. ddaelr
+AEMR (ours) sees 4 of the 784 pixels of each image and tunes nothing. The published learners see 4 pixels too, and
+ridge sees all pixels of fewer images; their parameters are cross-validated on images that are seen in full. DDAELR
 (Kukliansky & Shamir 2015), which is given the second moments of all pixels, ends lowest of the published learners.
-Grey: the others, aelr, aerr, ddaerr, aer and baseline.
+Grey: the others, AELR, AERR, DDAERR, AER and Baseline.
 
 Drawn by scripts/readme_figure.py from results/aemr/mnist.
 """
@@ -124,7 +124,7 @@ def picture(curves: pd.DataFrame, savings: pd.DataFrame) -> Figure:
     axes.set_xlabel("pixels seen in training")
     axes.set_ylabel("test error / error of the zero predictor")
     ours, full = (rounded(needed(savings)[algo]) for algo in ("aemr", "ridge"))
-    write_finding(figure, f"MNIST 3-vs-5: an error of {MARKED} takes aemr {ours} pixels, ridge {full}")
+    write_finding(figure, f"MNIST 3-vs-5: an error of {MARKED} takes AEMR {ours} pixels, ridge {full}")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     grid(axes)

@@ -15,3 +15,6 @@ KERNELS = {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": " ".join(
 
 PROGRESS = re.compile(r"(?m)^budgetreg: (?:.*: \d+ of \d+ repetitions(?:, about .*)?|\d+ of \d+: .*)$\n?")
 """Lines of progress, some of which only slow machines print."""
+
+TIMES = re.compile(r"'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ'")
+"""When events of a study were recorded, in its SQL."""

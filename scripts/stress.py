@@ -24,17 +24,18 @@ The trials are random, but the same for the same seed:
   The numbers and the bill must be those of the array with NaN there, or the input must be refused in one line.
 - name: name files, attributes, units and studies with formulas, letters of any script, control characters or bytes.
   Runs, figures and reports must show them, without a warning.
-- input: give a study odd names, result lines with another order or cost, and files that are there as output. Names come
-  out as they went in, wrong lines are refused, and files stay as they are.
+- input: give a study odd names, result lines with another order or a cost that is no amount, and files that are there
+  as output. Names come out as they went in, wrong lines are refused, and files stay as they are.
 - model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
   reads it must report that in one line, or give the right result.
 - spread: learn from tables of which some attributes are nearly constant, heaped, skewed or in odd units. The mean error
   must be at most 1.2 times that of predicting the mean.
 
-The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. It writes a full
-run (a quarter of an hour) to results/stress.csv, with the machine and the versions. The columns are kind and case of
-the trials; tried, their number; wrong, results that differ without a message; tracebacks; hangs; orphans, processes
-left over; leftovers, files left over; and untold, commands without a clear line or exit code.
+The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. A full
+run takes half an hour. Kinds of which all trials were run replace their lines in results/stress.csv, with the machine
+and the versions. The columns are kind and case of the trials; tried, their number; wrong, results that differ without a
+message; tracebacks; hangs; orphans, processes left over; leftovers, files left over; and untold, commands without a
+clear line or exit code.
 """
 
 import argparse
@@ -128,7 +129,7 @@ def counted(results: Sequence[TrialResult]) -> pd.DataFrame:
 
 
 def main() -> int:
-    """Run the trials, print their results, and write those of a full run."""
+    """Run the trials, print their results, and write those of the kinds of which all trials were run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, kind in KINDS.items():
         parser.add_argument(
@@ -173,12 +174,16 @@ def main() -> int:
     console.print(table)
     faults = int(frame[list(FAULTS)].to_numpy().sum())
     console.print(f"{faults} faults in {len(results)} trials")
-    if counts == {name: kind.trials for name, kind in KINDS.items()}:
+    whole = {name for name, kind in KINDS.items() if counts[name] == kind.trials}
+    if all(name in whole for name, count in counts.items() if count):
         frame.insert(0, "seed", arguments.seed)
         frame["machine"] = (
             f"{os.cpu_count()} x {platform.machine()}, {platform.system()}, "
             f"Python {platform.python_version()}, numpy {np.__version__}"
         )
+        before = pd.read_csv(TARGET)
+        others = before[before["kind"].isin(set(KINDS) - whole)]
+        frame = pd.concat([others, frame]).sort_values(["kind", "case"], ignore_index=True)
         write_atomically(TARGET, frame.to_csv(index=False).encode())
     return 1 if faults else 0
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from steady_output import TIMES
 from stress_trials import Answer, Kind, TrialResult, Try, alike, forked, note_leftovers, undisturbed
 
 from budgetreg import Study
-from budgetreg.study.file import StudyFile
+from budgetreg.study.file import EARLIER_TABLES, StudyFile
 
 # Kills of a command at a random moment. The command is then repeated. Nothing may be lost, and nothing charged twice:
 # the study and all files are those of an undisturbed sequence.
@@ -111,12 +112,12 @@ def _killed(options: Mapping[str, Any], folder: Path, moment: float) -> Answer:
 
 
 def _all_contents(folder: Path) -> dict[str, str]:
-    """Return the contents of all files by name, those of the study as SQL."""
+    """Return the contents of all files by name, those of the study as SQL without the times of events."""
     contents = {}
     for path in sorted(folder.iterdir()):
         if path.name == _STUDY:
             with sqlite3.connect(path) as connection:
-                contents[path.name] = "\n".join(connection.iterdump())
+                contents[path.name] = TIMES.sub("NULL", "\n".join(connection.iterdump()))
             connection.close()
         elif path.is_file():
             contents[path.name] = path.read_bytes().hex()
@@ -164,7 +165,14 @@ def _bought(path: Path) -> Study:
 
 def _as_schema_1(path: Path) -> None:
     """Turn a study into one as SQLite itself wrote it, without a digest, with a write-ahead log."""
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(sqlite3.connect(":memory:")) as earlier:
+        earlier.executescript(EARLIER_TABLES)
+        tables = earlier.execute("SELECT sql, name FROM sqlite_master WHERE sql NOT NULL").fetchall()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for column in ("time", "cost"):
+            connection.execute(f"ALTER TABLE log DROP COLUMN {column}")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.executemany("UPDATE sqlite_master SET sql = ? WHERE name = ?", tables)
         connection.execute("PRAGMA user_version = 1")
     content = bytearray(path.read_bytes())
     content[18:20] = b"\2\2"
@@ -409,8 +417,8 @@ _STORES: Mapping[str, Try] = {
 
 
 # What users write and give to a study. A file that is there stays as it is. Any word is a name, whatever its role, and
-# is the same name from the table to the exported one. A line with another order or cost than that of the study is
-# refused, and nothing of its file is stored.
+# is the same name from the table to the exported one. A line with another order than those of the study, or with a cost
+# that is no amount, is refused, and nothing of its file is stored.
 
 _WORDS = ("Na", "NA", "None", "none", "null", "NULL", "nan", "NaN", "N/A", "#N/A", "<NA>", "-nan")
 _COLUMNS = (
@@ -561,7 +569,7 @@ def _there(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
 
 
 def _wrong_lines(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
-    """Change the order or the cost in one line of a completed order."""
+    """Spoil the order or the cost in one line of a completed order."""
     names = _Names()
     _written_study(folder, names, rng)
     _said(result, folder, _create(names))
@@ -570,7 +578,7 @@ def _wrong_lines(result: TrialResult, folder: Path, rng: np.random.Generator) ->
     lines = [{**line, "value": "1.5"} for line in _filled(folder, lambda at: at)]
     at, column = int(rng.integers(len(lines))), str(rng.choice(["order", "cost"]))
     old = lines[at][column]
-    wrong = {"order": ("0", "-1", "1", "3", "abc", "1.5", "2a"), "cost": ("7", "-2", "0.5", "2,0", "2 EUR", "1e9")}
+    wrong = {"order": ("0", "-1", "1", "3", "abc", "1.5", "2a"), "cost": ("-7", "-0.5", "2,0", "2 EUR", "1e99", "<2")}
     lines[at][column] = str(rng.choice(wrong[column]))
     _written(folder / "wrong.csv", lines)
     answer = _said(result, folder, "study tell s.db wrong.csv", (3,))

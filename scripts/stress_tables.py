@@ -719,15 +719,14 @@ def _name_all(result: TrialResult, folder: Path, rng: np.random.Generator) -> No
 
 def _name(case: str, rng: np.random.Generator) -> str:
     parts = _PARTS[case]
-    return "".join(["n", *(f"{parts[rng.integers(len(parts))]}{rng.integers(9)}" for _ in range(rng.integers(1, 4)))])[
-        :240
-    ]
+    longest = 200  # a study's files beside it have longer names
+    text = "".join(["n", *(f"{parts[rng.integers(len(parts))]}{rng.integers(9)}" for _ in range(rng.integers(1, 4)))])
+    return text[:longest]
 
 
 def _quoted(key: str, value: str) -> str:
-    """Return an override of Hydra whose value is any text."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"{key}='{escaped}'"
+    """Return an override of Hydra whose value is any text without quotes that does not end in a backslash."""
+    return f"{key}='{value}'"
 
 
 KINDS = {

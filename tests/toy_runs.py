@@ -28,6 +28,7 @@ class ToyConfig:
     experiment: str = ""
     seed: int = 0
     widen: int = 0
+    predict_k: int | None = None
 
     @property
     def algo(self):

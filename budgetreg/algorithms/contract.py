@@ -76,12 +76,12 @@ def run(
 
 def _origins(outputs: WithIntercept) -> list[Origin]:
     """Return the origin of each stream."""
-    of_stream = [
-        None if outputs.moments is None else partial(outputs.moments, f) for f in range(len(outputs.intercept))
-    ]
-    left_out = [None] * len(of_stream) if outputs.left_out is None else list(outputs.left_out)
-    parts = zip(outputs.intercept, of_stream, left_out, strict=True)
-    return [Origin(None, b, moments, without) for b, moments, without in parts]
+    F = len(outputs.intercept)
+    moments, selection = (
+        [None if each is None else partial(each, f) for f in range(F)] for each in (outputs.moments, outputs.selection)
+    )
+    left_out = [None] * F if outputs.left_out is None else list(outputs.left_out)
+    return [Origin(None, *parts) for parts in zip(outputs.intercept, moments, left_out, selection, strict=True)]
 
 
 def _problem(learner: Learner, outputs: object, accessor: Accessor, given: SideInformation) -> str:

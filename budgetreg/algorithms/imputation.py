@@ -34,9 +34,9 @@ from budgetreg.algorithms.learner import (
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
-from budgetreg.metering.table import WithIntercept
+from budgetreg.metering.table import TargetMeans, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
-from budgetreg.revealed.columns import Rescaled
+from budgetreg.revealed.columns import Rescaled, RunningScale
 from budgetreg.streams import blocks, generator
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from budgetreg.metering.table import Outputs
     from budgetreg.revealed.collection import Entries
 
-_WAYS = {"mean": "the means of those seen", "iterative": "regressions on all others, ten times over"}
+_WAYS = {"mean": "the means of those seen", "iterative": "ten rounds of regressions on all others"}
 
 _MOST_ATTRIBUTES = 100
 """For iterative imputation, which takes ten times d regressions on d attributes at each checkpoint."""
@@ -66,11 +66,14 @@ class ImputationLearner(PairwiseLearner):
     ----------
     impute : {'mean', 'iterative'}
         See `imputed`.
+    with_target : bool
+        Whether iterative imputation regresses on the target, too, also for rows that are held out.
     rescale : bool
         Whether regressors of rows with imputed means are scaled for complete rows, see `full_row_scale`.
     """
 
     impute: str = option("the method of imputation", one_of(*_WAYS))
+    with_target: bool = option("whether iterative imputation uses the target", FLAG, default=False)
     rescale: bool = option("whether regressors are scaled for complete rows", FLAG, default=False)
 
     core = "imputation"
@@ -92,8 +95,22 @@ class ImputationLearner(PairwiseLearner):
         for collected in collect(accessor, checkpoints, rngs, given.k):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
-            outputs = regressors(collected.entries, accessor, given, impute=self.impute, rescale=self.rescale)
-            yield collected.examples, outputs
+            yield (
+                collected.examples,
+                regressors(
+                    collected.entries,
+                    accessor,
+                    given,
+                    impute=self.impute,
+                    rescale=self.rescale,
+                    with_target=self.with_target,
+                ),
+            )
+
+    @property
+    def most_attributes(self) -> int | None:
+        """How many attributes the data may have, if values are imputed iteratively."""
+        return _MOST_ATTRIBUTES if self.impute == "iterative" else None
 
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
@@ -103,7 +120,7 @@ class ImputationLearner(PairwiseLearner):
         ConfigError
             If there are too many attributes for iterative imputation.
         """
-        if self.impute == "iterative" and run.d > _MOST_ATTRIBUTES:
+        if self.most_attributes is not None and run.d > self.most_attributes:
             raise ConfigError(
                 f"algo.impute=iterative: at most {_MOST_ATTRIBUTES} attributes, as {run.d} would take too long; "
                 "use mean"
@@ -112,14 +129,15 @@ class ImputationLearner(PairwiseLearner):
 
     @property
     def inactive_options(self) -> Sequence[str]:
-        """The scaling if values are imputed by regressions, as its derivation is for means."""
-        return () if self.impute == "mean" else ("rescale",)
+        """The scaling if values are imputed by regressions, as its derivation is for means; else the target."""
+        return ("with_target",) if self.impute == "mean" else ("rescale",)
 
     @property
     def words(self) -> Sequence[str]:
         """What it sees and how it imputes."""
         scaled = ", the regressor being scaled for complete rows" if self.rescale and self.impute == "mean" else ""
-        return "k attributes per example", f"ridge, what was not seen being imputed by {_WAYS[self.impute]}{scaled}"
+        way = _WAYS[self.impute] + (" and the target" if self.with_target and self.impute == "iterative" else "")
+        return "k attributes per example", f"ridge, what was not seen being imputed by {way}{scaled}"
 
     @property
     def skipped_checks(self) -> Mapping[str, str]:
@@ -137,6 +155,7 @@ def regressors(
     *,
     impute: str,
     rescale: bool,
+    with_target: bool = False,
     among: np.ndarray | None = None,
 ) -> Outputs:
     """Return the ridge regressors of all streams, of values as they were revealed.
@@ -149,7 +168,7 @@ def regressors(
         The streams.
     given : SideInformation
         Whether values are scaled and centred, and whether there is an intercept.
-    impute, rescale
+    impute, rescale, with_target
         As for `regressor`.
     among : ndarray of int, shape (F, n), optional
         The attributes of each stream's regressor, filled up with d; all by default.
@@ -167,6 +186,7 @@ def regressors(
             y,
             impute=impute,
             rescale=rescale,
+            with_target=with_target,
             centred=given.centred,
             intercept=given.intercept,
             excess=rescaled.excess[f],
@@ -183,6 +203,7 @@ def regressor(
     rescale: bool,
     centred: bool,
     intercept: bool,
+    with_target: bool = False,
     excess: float = 0.0,
     limited: bool = False,
 ) -> tuple[np.ndarray, float]:
@@ -200,6 +221,8 @@ def regressor(
         Whether the regressor is scaled for complete rows if means are imputed, see `full_row_scale`.
     centred, intercept : bool
         As for `fit`.
+    with_target : bool
+        Whether iterative imputation uses the target.
     excess : float
         How much larger new values are, see `budgetreg.revealed.columns.Rescaled`. From `_LARGE` on, the regressor is
         shrunk by the share of the variance that they would add, as those of AEML and AEMR are by any.
@@ -219,7 +242,8 @@ def regressor(
     if len(y) < 2 or not live.size:
         return w, r
     means = np.nanmean(X[:, live], axis=0)
-    Z = imputed(X[:, live] - means, impute)  # centred before imputation, so that a shift of the data changes nothing
+    # Centred before imputation, so that a shift of the data changes nothing.
+    Z = imputed(np.column_stack([X[:, live] - means, y - y.mean()][: 1 + with_target]), impute)[:, : live.size]
     if not centred:
         Z += means
         means = np.zeros(live.size)
@@ -294,10 +318,10 @@ def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
     Parameters
     ----------
     Z : ndarray of float, shape (n, p)
-        Values less the column's mean, at least one in each column; NaN for unseen values.
+        Values less the column's mean, at least one in each column; NaN for unseen values. The target may be a column.
     impute : {'mean', 'iterative'}
         'mean' imputes the mean; 'iterative' uses `sklearn.impute.IterativeImputer` with its defaults, which regresses
-        each attribute on the others (not on the target) in ten rounds.
+        each column on the others in ten rounds.
 
     Returns
     -------
@@ -479,6 +503,9 @@ def covariance(Z: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 # SGD on imputed examples, in which running means stand for the attributes that are not seen. The gradient
 # ``(<w, x> - y) x`` is computed for the imputed example as if all of it had been seen, hence biased.
+#
+# Where attributes are scaled, w is the regressor of attributes in units of their running standard deviations. The unit
+# of a value contains the value, so that none of n values exceeds ``sqrt(n)`` and no step follows from an odd one alone.
 
 _GRADIENT_GUESSED = "imputed values are guesses, so the gradient is biased"
 
@@ -490,10 +517,13 @@ class ImputedGradientLearner(Learner):
     average: str = average_option()
 
     core = "sgd_impute"
+    version = 2
     continues = True
     parameters = (RADIUS, replace(STEP_SIZE, absolute=True))
     tuned = ("B", "eta")
     batching = Batching.IN_STEP
+    centres_itself = True
+    scales_itself = True
     missing = Missing.LEFT_OUT
     uses_free = True
     draws_groups = True
@@ -511,24 +541,27 @@ class ImputedGradientLearner(Learner):
         """Run all settings along all streams; missing values are imputed like values that are not seen."""
         F, G, d = accessor.n_streams, accessor.n_settings, accessor.d
         averager = Averager(checkpoints, self.average)
-        sums, counts = np.zeros((F, d + 1)), np.zeros((F, d + 1))  # column d collects the values that are missing
+        X, known = accessor.pilot()
+        seen, targets = RunningScale(X, given.scaled, accessor.stored_units()), TargetMeans(known)
         w, total = np.zeros((F, G, d)), np.zeros((F, G, d))
-        stream = np.arange(F)[:, None]
         draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
         for start, stop in blocks(0, checkpoints[-1]):
             attributes, values = reveal(accessor, draws, start, stop, missing=d)
-            y = accessor.targets()
+            y = targets.open(start, accessor.targets()) if given.intercept else accessor.targets()
             for t in range(stop - start):
                 total += w
                 mark = start + t + 1
                 output = averager.observe(mark, total.copy, w.copy) if mark in averager.marks else None
                 if output:
-                    yield mark, np.ascontiguousarray(output[1].swapaxes(1, 2))
-                seen = stream, attributes[:, t]
-                x = sums / np.maximum(counts, 1)
-                x[seen] = values[:, t]
-                x = x[:, :d].copy()
+                    weighted, left_out = seen.weighted()
+                    W = output[1] * (weighted / seen.units())[:, None]
+                    b = np.repeat(targets.at(mark)[:, None], G, axis=1) if given.intercept else np.zeros((F, G))
+                    if given.centred:
+                        b -= inner_products(W, seen.means[:, None, :-1])
+                    yield mark, WithIntercept(np.ascontiguousarray(W.swapaxes(1, 2)), b, None, left_out)
+                seen.add(attributes[:, t], values[:, t])
+                x = seen.means.copy()
+                np.put_along_axis(x, attributes[:, t], values[:, t], axis=1)
+                x = (x - seen.means if given.centred else x)[:, :-1] / seen.units()
                 residual = inner_products(w, x[:, None]) - y[:, t, None]
                 w = project_l2(w - (settings["eta"] * residual)[:, :, None] * x[:, None], settings["B"])
-                sums[seen] += values[:, t]
-                counts[seen] += 1

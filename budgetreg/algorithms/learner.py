@@ -382,6 +382,11 @@ class Learner:
         return False
 
     @property
+    def most_attributes(self) -> int | None:
+        """How many attributes the data may have; None if any number. Words for groups leave out those with a limit."""
+        return None
+
+    @property
     def continues(self) -> bool:
         """Whether the attributes seen of an example do not depend on how many examples follow.
 

@@ -29,9 +29,11 @@ WITH_GAPS = "gaps"
 """Learners whose file advises them with this word impute missing values, and stand for full rows where some are."""
 
 _STYLE = Requirement(
-    "a colour and a marker, such as {colour: blue, marker: o}, and heavy: true or broken: true for such lines",
+    "a colour and a marker, such as {colour: blue, marker: o}, a name if labels have another one than algo=, "
+    "and heavy: true or broken: true for such lines",
     lambda value: (
-        isinstance(value, dict) and {"colour", "marker"} <= value.keys() <= {"colour", "marker", "heavy", "broken"}
+        isinstance(value, dict)
+        and {"colour", "marker"} <= value.keys() <= {"name", "colour", "marker", "heavy", "broken"}
     ),
 )
 
@@ -119,11 +121,15 @@ GROUPS: Mapping[str, Callable[[Learner], bool]] = {
 """Learners by the name of their group: regressors on a budget, regressors on full rows, learners of subspaces."""
 
 
+def _of_any_size(belongs: Callable[[Learner], bool]) -> list[str]:
+    return members(lambda learner: belongs(learner) and learner.most_attributes is None)
+
+
 def expanded(names: str) -> list[str]:
     """Return the learners that comma-separated names of learners and groups stand for, each once."""
     learners: dict[str, None] = {}
     for name in names.split(","):
-        learners |= dict.fromkeys(members(GROUPS[name]) if name in GROUPS else [name])
+        learners |= dict.fromkeys(_of_any_size(GROUPS[name]) if name in GROUPS else [name])
     return list(learners)
 
 

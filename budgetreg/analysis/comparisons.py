@@ -309,7 +309,7 @@ class Saving:
     reference : str
         The full-information learner that needs least, or the named reference; empty without either.
     factor : Estimate
-        Number of times less than the reference needs; NaN without a reference, or if unknown.
+        What the reference needs, divided by that; NaN without a reference, or if unknown.
     factor_is : {'', 'at least', 'at most', 'unknown'}
         Whether that number is exact or a bound.
     """
@@ -421,7 +421,7 @@ def savings_csv(panels: Iterable[tuple[str, Sequence[Series]]], measure: str) ->
     - ``attributes_low``, ``attributes_high``: ends of the bootstrap interval, each passed with probability .05; empty
       if before or beyond the curve
     - ``reference``: the full-information learner that needs fewest
-    - ``factor``: times fewer attributes than the reference needs
+    - ``factor``: the attributes that the reference needs, divided by these
     - ``factor_is``: empty, ``at least``, ``at most`` or ``unknown``
     - ``factor_low``, ``factor_high``: ends of its interval; empty if a curve ends, or begins, too early
     - ``unit``: what money is counted in; empty, and what follows too, in panels without prices
@@ -451,7 +451,7 @@ def savings_csv(panels: Iterable[tuple[str, Sequence[Series]]], measure: str) ->
 
 
 def _amounts(saving: Saving, amount: str, verb: str, prefix: str = "") -> dict[str, str]:
-    """Return the columns of what is needed and of how many times less that is, in attributes or in money."""
+    """Return the columns of what is needed and of the reference's ratio to it, in attributes or in money."""
     return {
         f"{amount}_{verb}": saving.needed_is,
         **saving.needed.columns(amount),

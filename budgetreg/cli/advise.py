@@ -16,7 +16,7 @@ from budgetreg.cli.run import read_words, sweep_table
 from budgetreg.config.composition import Composer
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, cut
-from budgetreg.figures.advice import NAME, about_full_rows, advice_table, sentence
+from budgetreg.figures.advice import NAME, advice_table, answer
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.files import at_home, record_digest
@@ -202,7 +202,7 @@ def _common_notes(plans: Sequence[Plan]) -> list[str]:
 
 
 def _answer(folders: Sequence[Path], total: int) -> None:
-    """Print the table, the sentence and the files of the figure.
+    """Print the table, the verdict with its list, and the files of the figure.
 
     Raises
     ------
@@ -212,7 +212,6 @@ def _answer(folders: Sequence[Path], total: int) -> None:
     series = read_series(folders)
     candidates = ranked(series, axes_of(series)[1].column)
     console().print(advice_table(candidates, total))
-    for line in filter(None, (sentence(candidates, total), about_full_rows(candidates))):
-        print(in_one_line(line))
+    print(*map(in_one_line, answer(candidates, total)), sep="\n- ")
     for path in plot((candidates, total), folders[0].parent, NAME, Drawing(kind="advice")):
         print(shown(path))

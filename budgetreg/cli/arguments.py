@@ -79,6 +79,8 @@ class Subcommand(NamedTuple):
         Keys, with help.
     needed : tuple of str
         Keys that must be there.
+    optional : bool
+        Whether the files may be left out.
     """
 
     headline: str
@@ -86,6 +88,7 @@ class Subcommand(NamedTuple):
     files: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     needed: tuple[str, ...] = ()
+    optional: bool = False
 
 
 def parsed(command: str, argv: Sequence[str]) -> argparse.Namespace:
@@ -256,7 +259,8 @@ def _number(name: str, least: int, default: int, what: str) -> _Option:
 
 def _part(part: Subcommand) -> tuple[Any, ...]:
     """Return the options of a part of a command."""
-    files = [_option(name.lower(), type=Path, metavar=name, help=what) for name, what in part.files.items()]
+    some = {"nargs": "?"} if part.optional else {}
+    files = [_option(name.lower(), type=Path, metavar=name, help=what, **some) for name, what in part.files.items()]
     keys = [_words(_listed(part.keys), nargs="*")] if part.keys else []
     headline = f"{part.headline[0].upper()}{part.headline[1:]}."
     return f"{headline} {part.about}", _option("study", type=Path, metavar="FILE", help="the study"), *files, *keys
@@ -282,7 +286,8 @@ STUDY: Mapping[str, Subcommand] = {
             "costs": "price list, a CSV file with the columns attribute,cost and perhaps group; attributes of a group "
             "are bought together, at one price (default: each attribute costs 1)",
             "unit": "unit of the prices, such as EUR",
-            "ranges": "CSV file with the columns attribute,low,high: results far outside are refused",
+            "ranges": "CSV file with the columns attribute,low,high, for some attributes or all: results far outside "
+            "are refused",
             "drop": _DROP,
             "seed": "seed of all draws (default: 0)",
             "algo": "learner (default: aemr)",
@@ -290,14 +295,17 @@ STUDY: Mapping[str, Subcommand] = {
         needed=("table",),
     ),
     "add": Subcommand(
-        "add examples, or targets and free values of those there are",
+        "add examples, or targets and free values of those there are, or change prices",
         """Examples are matched by their names. Values in the table are known beforehand and free: results that were
         paid for are recorded by tell. If something is wrong, nothing is added.""",
         {"TABLE": _TABLE},
         {
+            "costs": "prices from now on, a list as for create; attributes that the study does not have are added; "
+            "orders keep the prices they were asked for",
             "drop": _DROP,
             "replace": "true: a different target or value takes the place of a known one; the log keeps both",
         },
+        optional=True,
     ),
     "ask": Subcommand(
         "recommend what to buy next, and record it as an order",
@@ -305,7 +313,7 @@ STUDY: Mapping[str, Subcommand] = {
         give the same order. Write the results into its column value, and record them with tell.""",
         keys={
             "spend": "the most that the order may cost",
-            "per_example": "most attributes (groups) of one example, over all orders together",
+            "per_example": "most attributes (groups) of one example, in all orders",
             "out": _OUT,
             "order": "number of the order; an order that was recorded with it is written again, so that a command that "
             "was killed can be repeated",
@@ -315,14 +323,19 @@ STUDY: Mapping[str, Subcommand] = {
     ),
     "tell": Subcommand(
         "record results",
-        """The file needs the columns example,attribute,value, in any order of rows. If it has columns order and cost,
-        an order must contain the value, and a cost must be that of the order. An empty value is still pending;
-        unavailable will never be measured, and is not charged. Values that nobody ordered are charged, too. If a line
-        is wrong, nothing of the file is recorded. Repeating the same command changes nothing.""",
-        {"RESULTS": "completed order file, CSV or Parquet"},
+        """The file has the columns example,attribute,value; or the examples' names and a column for each attribute. The
+        study's own column of names will do. An empty value is still pending; unavailable will never be measured. Each
+        value is charged once, also if nobody ordered it: the cost in a column cost, as on an invoice, or that of its
+        order, or of the price list. unavailable is not charged, unless its cost is not that of the order. If a line is
+        wrong, nothing of the file is recorded. Repeating the same command changes nothing.""",
+        {"RESULTS": "completed order file, or another table of results, CSV or Parquet"},
         {
-            "replace": "true: a result takes the place of a different one; the log keeps both",
+            "replace": "true: a result or a cost takes the place of a different one; the log keeps both",
             "free": "true: values that nobody ordered are not charged",
+            "invoiced": "true: what is unavailable is charged, as failed tests that are on the invoice",
+            "refund": "true: what was charged for what is unavailable is given back; without it, charges stay",
+            "decimal": "decimal=, reads decimal commas",
+            "drop": _DROP,
         },
     ),
     "show": Subcommand(
@@ -352,12 +365,26 @@ STUDY: Mapping[str, Subcommand] = {
         keys={"order": "number of the order"},
         needed=("order",),
     ),
-    "export": Subcommand(
-        "write all that is known as a table, or what was learned as a model",
-        """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
-        budgetreg predict applies the model to complete rows.""",
+    "exclude": Subcommand(
+        "order nothing more of withdrawn examples or discontinued attributes",
+        """What is known of them stays, and so does what was paid. What is pending is released; a result that arrives
+        later is recorded and charged. Repeating the same command changes nothing.""",
         keys={
-            "out": "file to write: TABLE.csv or model.npz; of files that are there, only an exported model is replaced"
+            "example": "names of examples, such as example=p7 or example=[p7,p9]",
+            "attribute": "names of attributes",
+            "refund": "true: what was charged for them is given back",
+            "undo": "true: they can be ordered again",
+        },
+    ),
+    "export": Subcommand(
+        "write all that is known as a table, what was learned as a model, or the log",
+        """The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
+        budgetreg predict applies the model to complete rows. The log has a row for each event: its time (UTC), what was
+        recorded, and what that cost; the sum of the costs is the bill.""",
+        keys={
+            "out": "file to write: TABLE.csv or model.npz; of files that are there, only an exported model and an "
+            "earlier log are replaced",
+            "log": "true: the table is the log",
         },
         needed=("out",),
     ),
@@ -394,7 +421,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     ),
     "advise": (
         """Find the learner and the k with the least error for a total of attributes, or of money if attributes have
-        prices. The command runs a sweep, reusing finished runs, and prints a table, a figure and a sentence. Defaults:
+        prices. The command runs a sweep, reusing finished runs, and prints a table, a verdict and a figure. Defaults:
         k=2,4,8,... up to half the attributes, and all (full rows); aemr, which needs no tuning, and all learners on
         full rows. algo=all_budgeted compares the published learners, too. Only the ends of curves are computed
         (checkpoints=1).""",
@@ -423,10 +450,10 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _out("figure"),
     ),
     "compare": (
-        """Show how many attributes each run needs until its mean error has fallen to a level, and how many times fewer
-        that is than the learner on full rows that needs fewest, or, if none sees full rows, than the best run in the
-        first folder. If all runs on a data set have prices in one unit, money is compared. A curve that begins below
-        the level, or ends above it, gives only a bound.""",
+        """Show how many attributes each run needs until its mean error has fallen to a level, and the ratio of what a
+        reference needs to that. The reference is the learner on full rows that needs fewest, or, if none sees full
+        rows, the best run in the first folder. If all runs on a data set have prices in one unit, money is compared. A
+        curve that begins below the level, or ends above it, gives only a bound.""",
         _words(
             "runs, or folders above runs; the error to reach (default: round levels that some curve falls to); "
             "attributes or cost",
@@ -499,7 +526,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _number("--seed", 0, 0, "another seed makes another choice; "),
     ),
     "reprice": (
-        """Draw finished runs against money by another price list: a figure repriced.* and a table repriced.csv. The
+        """Draw finished runs against money with another price list: a figure repriced.* and a table repriced.csv. The
         runs must have had prices and must have ignored them when they drew attributes: algo.prices=ignored, or a
         learner that is not price-aware.""",
         _words("runs, and the price list", "DIR costs=FILE [unit=WORD]", "+"),

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
 from rich.text import Text
 
 from budgetreg.errors import ConfigError
@@ -44,6 +46,13 @@ def console() -> Console:
 
 
 class _PlainConsole(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print all columns: wide tables have narrow gaps, and the terminal wraps what does not fit even so."""
+        for wide in (each for each in objects if isinstance(each, Table)):
+            if Measurement.get(self, self.options.update(max_width=10 * _WIDE), wide).maximum > self.width:
+                wide.padding = (0, 0 if wide.box else 1, 0, 0)
+        super().print(*objects, crop=False, **options)
+
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text as it is shown: cells, titles and lines are one line each."""
         return super().render_str(in_one_line(text), **options)

@@ -11,7 +11,7 @@ from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, cut, nearest
 from budgetreg.figures.registry import plot as plot_figure
 from budgetreg.figures.specification import Drawing
-from budgetreg.figures.tables import SAVED, comparison_table, savings_table
+from budgetreg.figures.tables import SAVED, comparison_tables, savings_table
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line
 from budgetreg.runs.series import read_series, repriced
@@ -35,7 +35,7 @@ def plot(arguments: Namespace) -> int:
     """
     series = read_series(arguments.folders)
     written = plot_figure(series, _target(arguments.out, arguments.folders), "curves")
-    console().print(comparison_table(series))
+    console().print(*comparison_tables(series), sep="\n")
     for path in written:
         print(in_one_line(str(path)))
     return 0
@@ -74,7 +74,7 @@ def reprice(arguments: Namespace) -> int:
     refuse_other(table, content, [costs])
     written = plot_figure(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(table, content)
-    console().print(comparison_table(series))
+    console().print(*comparison_tables(series), sep="\n")
     for path in (*written, table):
         print(in_one_line(str(path)))
     return 0

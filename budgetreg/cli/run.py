@@ -38,7 +38,7 @@ from budgetreg.notices import held, lost, patient_streams, plain_warnings, right
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.runner import Choices, remarks
-from budgetreg.runs.workers import deaths_explained, watched_by_launched
+from budgetreg.runs.workers import deaths_explained, termination_as_interrupt, watched_by_launched
 
 _ADDED = "++"  # before an override that may add a key
 # Text in quotes, and what begins a path.
@@ -205,7 +205,7 @@ def _sweep(words: list[str], task: composition.Task) -> list[CellEnd]:
     """Run the cells of a sweep, with a folder for what Hydra, its launchers and joblib write."""
     if any("hydra/launcher" in word for word in words):
         watched_by_launched()
-    with ExitStack() as stack:
+    with termination_as_interrupt(), ExitStack() as stack:
         with os_errors_explained("write temporary files"):
             scratch = stack.enter_context(scratch_folder())
         if _MEMORY not in os.environ:

@@ -1,5 +1,6 @@
 """``budgetreg study``: what to buy next, what was bought, and what it cost."""
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +47,12 @@ def main(arguments: Namespace) -> int:
     DataError
         If the study or another file is missing, damaged or unusable.
     """
-    keys = _keys(arguments.part, getattr(arguments, "words", ()))
+    words = getattr(arguments, "words", ())
+    if arguments.part == "add" and "=" in str(arguments.table) and not os.path.exists(at_home(arguments.table)):
+        words, arguments.table = [str(arguments.table), *words], None
+    keys = _keys(arguments.part, words)
+    if arguments.part == "add" and not (arguments.table or "costs" in keys):
+        raise ConfigError("study add: a table of examples or costs=FILE is needed")
     path = at_home(arguments.study)
     if arguments.part == "create":
         _create(path, keys)
@@ -101,13 +107,16 @@ def _create(path: Path, keys: Mapping[str, str]) -> None:
 
 
 def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    added = study.add(arguments.table, drop=_list(keys.get("drop", "")), replace=_flag(keys, "replace"))
+    added = study.add(
+        arguments.table, costs=keys.get("costs"), drop=_list(keys.get("drop", "")), replace=_flag(keys, "replace")
+    )
+    added = {"new prices": added.pop("prices"), **added}
     counts = ", ".join(
         f"{number:,} {what}" if what == "replaced" else plural(number, what.removesuffix("s"))
         for what, number in added.items()
-        if number or what == "examples"
+        if number or what == ("examples" if arguments.table else "new prices")
     )
-    print(in_one_line(f"{arguments.table}: {counts} added"))
+    print(in_one_line(f"{arguments.table or keys['costs']}: {counts} added"))
     _print_size(arguments.study, study)
 
 
@@ -147,13 +156,16 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
 
 
 def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    recorded = study.tell(arguments.results, replace=_flag(keys, "replace"), free=_flag(keys, "free"))
+    flags = {key: _flag(keys, key) for key in ("replace", "free", "invoiced", "refund")}
+    drop, decimal = _list(keys.get("drop", "")), keys.get("decimal", ".")
+    recorded = study.tell(arguments.results, **flags, decimal=decimal, drop=drop)
     unit = study.state().unit
     parts = [
         f"{plural(recorded.values, 'value')} recorded",
         *([f"{recorded.replaced} of them replaced" if recorded.values else ""] if recorded.replaced else []),
         *([f"{recorded.unordered} of them not on order"] if recorded.unordered else []),
         *([f"{recorded.unavailable} unavailable"] if recorded.unavailable else []),
+        *([f"{recorded.invoiced} at the price on the invoice"] if recorded.invoiced else []),
         *([f"{recorded.repeated} known already"] if recorded.repeated else []),
         *([f"{recorded.pending} pending"] if recorded.pending else []),
     ]
@@ -162,11 +174,7 @@ def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
 
 
 def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    _print_size(arguments.study, study)
     bill = study.bill()
-    print(in_one_line(paid_in_all(bill)))
-    for part in bill_tables(bill):
-        console().print(part)
     try:
         estimates = study.estimates()
     except DataError as error:
@@ -174,6 +182,10 @@ def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     else:
         print(ABOUT_ESTIMATES)
         console().print(estimates_table(estimates, bill.unit))
+    print(in_one_line(paid_in_all(bill)))
+    _print_size(arguments.study, study)
+    for part in bill_tables(bill):
+        console().print(part)
     try:
         drawn = draw_study(study, keys.get("out"))
     except UserError as error:
@@ -190,8 +202,21 @@ def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None
     print(f"order {number}: {plural(study.cancel(number), 'pending value')} released")
 
 
+def _exclude(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+    state, undo = study.state(), _flag(keys, "undo")
+    known = {"example": state.examples, "attribute": state.attributes}
+    names = {key: [keys[key]] if keys[key] in known[key] else _list(keys[key]) for key in known if key in keys}
+    if len(names) != 1 or [] in names.values():
+        raise ConfigError("study exclude: name examples or attributes: example=NAME or attribute=NAME")
+    ((key, listed),) = names.items()
+    pending = study.exclude(**{f"{key}s": listed}, refund=_flag(keys, "refund"), undo=undo)
+    what = "can be ordered again" if undo else f"excluded, {plural(pending, 'pending value')} released"
+    print(in_one_line(f"{plural(len(listed), key)} {what}"))
+    print(in_one_line(paid_in_all(study.bill())))
+
+
 def _export(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    study.export(keys["out"])
+    study.export(keys["out"], log=_flag(keys, "log"))
     print(in_one_line(shown(at_home(keys["out"]))))
 
 
@@ -229,6 +254,7 @@ _PARTS = {
     "predict": _predict,
     "next": _next,
     "cancel": _cancel,
+    "exclude": _exclude,
     "export": _export,
 }
 

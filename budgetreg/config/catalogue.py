@@ -5,11 +5,13 @@ laid out as ours (``conf/algo/<name>.yaml``, ...). Hydra searches it after ours.
 """
 
 import pkgutil
+import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, metadata, util
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -67,8 +69,19 @@ def content(group: str, option: str) -> dict[str, Any]:
 
 def headline(group: str, option: str) -> str:
     """Return the first comment of an option's file, which describes the option."""
-    comments = (line.removeprefix("#").strip() for line in text(group, option).splitlines() if line.startswith("#"))
-    return next((comment for comment in comments if not comment.startswith("@package")), "")
+    return description(group, option)[0]
+
+
+def description(group: str, option: str) -> tuple[str, str]:
+    """Return the first comment of an option's file, and those that follow it before the first key."""
+    head = takewhile(lambda line: line.startswith("#"), text(group, option).splitlines())
+    first, *rest = [line.removeprefix("#").strip() for line in head if "@package" not in line] or [""]
+    return first, " ".join(rest)
+
+
+def comments(group: str, option: str) -> dict[str, str]:
+    """Return what an option's file says beside its keys."""
+    return dict(re.findall(r"(?m)^(\w+):.*? +# ([^(].*)$", text(group, option)))
 
 
 def _paths(group: str, option: str) -> list[Path]:

@@ -56,7 +56,7 @@ Task = Callable[[DictConfig], Any]
 
 
 class ExtensionSearchPath(SearchPathPlugin):
-    """Lets Hydra find the configuration files of other packages, after our own."""
+    """Makes Hydra find the configuration files of other packages, after our own."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Append their folders."""

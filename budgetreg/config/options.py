@@ -296,6 +296,7 @@ TOP: Options = {
     "total": Option(
         "the number of attributes, or the money, that every learner ends at", whole(1) | NOTHING, default=None
     ),
+    "predict_k": Option("the attributes that a prediction may see", whole(1) | NOTHING, default=None),
     "repetitions": Option("the number of repetitions", whole(1), inert=True),
     "seed": Option("the seed", whole(0)),
     "checkpoints": Option(

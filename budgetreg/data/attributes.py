@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from math import fsum
+from math import fsum, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,7 +92,7 @@ class Prices:
     names : tuple of str
         The d attributes, as the data name them, or their numbers from 1.
     costs : tuple of float
-        Their prices, at least 0, and not all 0. Attributes of price 0 are seen of every example.
+        Their prices, at least 0, and not all 0. Attributes of price 0 are seen for every example.
     unit : str
         The unit of the prices.
     """
@@ -221,13 +221,17 @@ def groups_of_prices(path: Path, names: Sequence[str], d: int, dropped: Dropped 
     return _listed(_read(_PRICES, path, columns), columns)
 
 
-def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1) -> Ranges:
+def read_ranges(
+    path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1, *, partial: bool = False
+) -> Ranges:
     """Read a list of ranges.
 
     Parameters
     ----------
     path, names, d, dropped, first
         As for `read_prices`.
+    partial : bool
+        Whether attributes may have no range, which is NaN then.
 
     Raises
     ------
@@ -243,9 +247,9 @@ def read_ranges(path: Path, names: Sequence[str], d: int, dropped: Dropped = (),
         for at, entry in entries.items()
     }
     missing = [columns.names[at] for at in columns.attributes if at not in ranges]
-    if missing:
+    if missing and not partial:
         raise _missing(_RANGES, path, missing, d)
-    low, high = zip(*(ranges[at] for at in columns.attributes), strict=True)
+    low, high = zip(*(ranges.get(at, (nan, nan)) for at in columns.attributes), strict=True)
     return low, high
 
 

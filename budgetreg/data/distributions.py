@@ -27,6 +27,7 @@ from budgetreg.config.options import (
     NOTHING,
     NUMBER,
     ONE,
+    ZERO,
     Requirement,
     one_of,
     option,
@@ -75,6 +76,9 @@ class Gaussian(KeyedDistribution):
         Number of attributes with a weight other than 0, at most d; None: all of them.
     noise : float
         Share of the target's variance that no attribute explains, at least 0 and below 1: the least mean squared error.
+    least_weight : float
+        How far the absolute weights, those other than 0, stay away from 0: 0 for weights from N(0, 1), 1 for weights
+        that differ only in their signs, and between these ``least_weight + (1 - least_weight) |z|``, z from N(0, 1).
     """
 
     d: int = count("attributes")
@@ -85,6 +89,7 @@ class Gaussian(KeyedDistribution):
     tails: int | None = option("the degrees of freedom", whole(3) | NOTHING)  # so that Student's t has a variance
     support: int | None = option("the number of attributes with a weight", whole(1) | NOTHING)
     noise: float = option("the share of noise in the target's variance", _NOISE)
+    least_weight: float = option("the least absolute weight", FRACTION | ZERO | ONE, default=0)
     key = "gaussian"
 
     def __post_init__(self) -> None:
@@ -96,7 +101,8 @@ class Gaussian(KeyedDistribution):
     def name(self) -> str:
         """Name of the distribution, with the options that are not 0."""
         chosen = {"rho": self.rho, "factors": self.n_factors, "t": self.tails, "support": self.support}
-        named = {"d": self.d, **{key: value for key, value in chosen.items() if value}, "noise": self.noise}
+        least = {"least": self.least_weight} if self.least_weight else {}
+        named = {"d": self.d, **{key: value for key, value in chosen.items() if value}, "noise": self.noise, **least}
         return "_".join(["gaussian", *(f"{key}{short(value)}" for key, value in named.items())])
 
     def loadings(self, seed: int, repetition: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,9 +112,10 @@ class Gaussian(KeyedDistribution):
         return loadings * unique, unique
 
     def target(self, seed: int, repetition: int) -> np.ndarray:
-        """Return the regressor ``w*`` of a draw, shape (d,): normal weights, scaled to explain all but the noise."""
+        """Return the regressor ``w*`` of a draw, shape (d,): random weights, scaled to explain all but the noise."""
         rng = self.streams(seed, repetition)("target")
-        w = rng.standard_normal(self.d)
+        z = rng.standard_normal(self.d)
+        w = np.copysign(self.least_weight + (1 - self.least_weight) * np.abs(z), z)
         if self.support is not None:
             w[rng.permutation(self.d)[self.support :]] = 0
         return w * np.sqrt((1 - self.noise) / self._explained(w, *self.loadings(seed, repetition)))

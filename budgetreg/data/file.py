@@ -64,7 +64,7 @@ _LONGEST_MARK = 16
 _TEXT = (open_csv, open_libsvm)  # may be compressed
 _LAYOUT_VERSION = 7  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
-_HINT = "with dataset.missing=unavailable such cells are allowed, and cannot be bought"
+_HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
 _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
 _LEAST_ROWS, _FILLED = 20, 2 / 3
 _ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")

@@ -50,6 +50,7 @@ MOST_RATIO = 500
 _LONGEST_REASON = 200  # characters of a library's message in a message
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
+_LIMIT = re.compile(r"([<>≤≥])=?(.+)")
 _EMPTY = frozenset({"", "#n/a", "#na", "<na>", "n/a", "na", "null", "nan", "-nan", "none"})
 """Words that mean a missing value in a sheet, in small letters."""
 
@@ -357,6 +358,9 @@ def fault_of(cell: object) -> str:
     number = number_of(cell)
     if number is None:
         text = text_of(cell)
+        if (limit := _LIMIT.fullmatch(text)) and is_number(limit[2]):
+            stand_in = float(limit[2]) / (2 if limit[1] in "<≤" else 1)
+            return f"{quoted(text)} is a limit: write a number in its place, the same for all, such as {stand_in:g}"
         return f"{quoted(text)} {comma_fault(text) or 'is not a number'}"
     if not math.isfinite(number):
         return f"{number} is not a finite number"

@@ -26,7 +26,7 @@ from budgetreg.notices import Notice
 from budgetreg.protocol.in_memory import FitOptions, Learned, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 
-_OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k")
+_OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k", "predict_k")
 """Parameters that are no options of the learner and none of its constants."""
 
 _MOST_SEEDS = 2**31
@@ -179,7 +179,12 @@ class BudgetEstimator(BaseEstimator):
             grid = {name: list(values) for name, values in (given["grid"] or {}).items()}
             choices = replace(choices, grid=grid, folds=given["folds"])
         if learner.predicts:
-            choices = replace(choices, intercept="mean" if given["fit_intercept"] else "none", pilot=given["pilot"])
+            choices = replace(
+                choices,
+                intercept="mean" if given["fit_intercept"] else "none",
+                pilot=given["pilot"],
+                predict_k=given["predict_k"],
+            )
         return choices
 
     def _refuse_unpaid(self) -> None:
@@ -394,6 +399,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
     attributes: ClassVar[Mapping[str, str]] = {
         "coef_ : ndarray of shape (d,)": "The regressor.",
         "intercept_ : float": "The prediction where all attributes are 0.",
+        "support_ : ndarray of int": "The attributes that predictions see: all, or at most `predict_k`.",
         "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
         "n_features_in_ : int": "Number of attributes d.",
         "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
@@ -404,6 +410,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         self.coef_ = model["w"]
         self.intercept_ = float(model["b"] - model["w"] @ model["c"])
         self._b, self._c = float(model["b"]), model["c"]
+        self.support_ = np.arange(len(self.coef_)) if learned.visible is None else learned.visible
         self.mean_: Any = None
         self.covariance_: Any = None
         self.noise_variance_: Any = None
@@ -419,7 +426,8 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            NaN marks a missing value. Only learners that model the attributes accept it.
+            NaN marks a missing value. Only learners that model the attributes accept it, except in attributes that
+            are not in `support_`, whose values are not used.
         return_std : bool
             Whether to return standard deviations, too; for learners that model the attributes.
 
@@ -432,7 +440,12 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         check_is_fitted(self)
         mean, covariance = self.mean_, self.covariance_
         modelled = mean is not None and covariance is not None
-        X = checked(self, X, reset=False, ensure_all_finite="allow-nan" if modelled else True)
+        narrow = len(self.support_) < len(self.coef_)
+        X = checked(self, X, reset=False, ensure_all_finite="allow-nan" if modelled or narrow else True)
+        if narrow:
+            X = X if isinstance(X, np.ndarray) else X.toarray()
+            X = np.where(np.isin(np.arange(len(self.coef_)), self.support_), X, np.nan if modelled else 0.0)
+            check_array(X, ensure_all_finite="allow-nan" if modelled else True)
         if return_std and not modelled:
             raise ValueError(
                 f"{type(self).__name__} does not model the attributes: use AEML or AEMR for standard deviations"

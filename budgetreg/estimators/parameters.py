@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from budgetreg.algorithms.learner import Learner, Missing, Observation
 from budgetreg.algorithms.registry import read, section
 from budgetreg.config import catalogue
-from budgetreg.config.options import options_of
+from budgetreg.config.options import Requirement, options_of
 
 
 class Argument(NamedTuple):
@@ -49,37 +49,52 @@ def python_name(name: str) -> str:
 def arguments(algo: str, tuned: bool) -> list[Argument]:
     """Return the parameters of the estimator of a learner, whose constants are tuned or given."""
     learner = learner_of(algo)
-    options, values = options_of(type(learner)), section(algo)
+    options, values, beside = options_of(type(learner)), section(algo), catalogue.comments("algo", algo)
     listed = [_budget(learner), *(_grid(learner) if tuned else _constants(learner))]
     for name, option in options.items():
         if name in learner.options_without_draws or not option.applies(values):
             continue
-        default = values.get(name, option.default)
-        listed.append(
-            Argument(
-                name, default, option.must.phrase.replace("null", "None"), f"{option.what[0].upper()}{option.what[1:]}."
-            )
-        )
+        what = _described(option.what, beside.get(name, "").replace("null", "None"))
+        listed.append(Argument(name, values.get(name, option.default), _kind(option.must), what))
     if learner.predicts:
         listed.append(Argument("fit_intercept", moves_origin(learner), "bool", _INTERCEPT))
         listed.append(Argument("center", None if moves_origin(learner) else "none", _CENTERS, _CENTER))
-        listed.append(Argument("pilot", None, "int, 'auto' or None", _PILOT))
+        listed.append(Argument("pilot", None, "{'auto'}, int or None", _PILOT))
+        listed.append(Argument("predict_k", None, "int or None", _PREDICT))
     else:
-        listed.append(Argument("center", None, "'none', 'full' or None", _CENTER_SUBSPACE))
-    listed.append(Argument("scale", None, _SCALES, _SCALE if learner.predicts else _SCALE_SUBSPACE))
+        listed.append(Argument("center", None, "{'none', 'full'} or None", _CENTER_SUBSPACE))
+    scales = (_SCALES, _SCALE) if learner.predicts else ("{'max_abs', 'none'} or None", _SCALE_SUBSPACE)
+    listed.append(Argument("scale", None, *scales))
     listed.append(Argument("random_state", 0, "int, RandomState instance or None", _RANDOM))
     return listed
 
 
+_KINDS = {"whole number": "int", "a number": "float", "true": "bool", "null": "None"}
+
+
+def _kind(must: Requirement) -> str:
+    """Return what a value must be, as numpydoc has it: ``{'literal', 'even'} or int``."""
+    words = [f"{{{', '.join(map(repr, must.choices))}}}"] if must.choices else []
+    return " or ".join([*words, *(kind for word, kind in _KINDS.items() if word in must.phrase)])
+
+
+def _described(what: str, beside: str) -> str:
+    """Return a sentence of what an option is and the comment beside it, which may say all."""
+    if not beside or what.removeprefix("the ") in beside:
+        return _sentence(beside or what)
+    return _sentence(f"{what}{'; ' if ': ' in beside else ': '}{beside}")
+
+
 _INTERCEPT = "Whether the mean of the targets is predicted where attributes are at their means."
-_CENTERS = "'revealed', 'full', 'none' or None"
+_CENTERS = "{'revealed', 'full', 'none'} or None"
 _CENTER = (
     "Which means are subtracted from attributes: 'revealed', those of the values seen; 'full', those of all values, at "
     "no cost; 'none'. None means 'revealed'."
 )
 _CENTER_SUBSPACE = "Which means are subtracted: 'full', those of all values, at no cost; 'none'. None means 'none'."
 _PILOT = "Number of full rows that are seen first. None means 'auto', see ``budgetreg fit``."
-_SCALES = "'revealed', 'pilot', 'max_abs', 'none' or None"
+_PREDICT = "Attributes of a new example that a prediction may see. None: all of them."
+_SCALES = "{'revealed', 'pilot', 'max_abs', 'none'} or None"
 _SCALE = (
     "What attributes are divided by: 'revealed', the standard deviations of the values seen, or of the pilot; 'pilot'; "
     "'max_abs', the largest absolute values, at no cost; 'none'. None means 'revealed'."
@@ -93,13 +108,13 @@ _RANDOM = "Seed of the order of the examples and of all draws. None takes anothe
 def _budget(learner: Learner) -> Argument:
     if sees_all(learner):
         return Argument("k", None, "int or None", "Attributes seen of each example. None: all that are present.")
-    return Argument("k", None, "int", "Attributes seen of each example. It has to be given.")
+    return Argument("k", None, "int", "Attributes seen of each example. You must set it.")
 
 
 def _constants(learner: Learner) -> list[Argument]:
     """Return the parameters that have to be given."""
     return [
-        Argument(python_name(name), None, "float", f"{_sentence(learner.in_grid(name).what)} It has to be given.")
+        Argument(python_name(name), None, "float", f"{_sentence(learner.in_grid(name).what)} You must set it.")
         for name in learner.tuned
     ]
 
@@ -134,14 +149,32 @@ def constructor(listed: Sequence[Argument]) -> Callable[..., None]:
     return __init__
 
 
-def docstring(algo: str, tuned: bool, listed: Sequence[Argument], attributes: Mapping[str, str]) -> str:
-    """Return a numpydoc docstring: what the learner is, its parameters, and its attributes after fitting."""
-    headline = catalogue.headline("algo", algo)
-    lines = [f"{headline}{', with its constants chosen by cross-validation' if tuned else ''}.", ""]
-    lines += ["Parameters", "----------"]
-    for name, default, kind, what in listed:
-        lines += [f"{name} : {kind}, default={default!r}", f"    {what}"]
-    lines += ["", "Attributes", "----------"]
-    for name, what in attributes.items():
-        lines += [name, f"    {what}"]
-    return "\n".join(lines)
+_EXAMPLE = (
+    ">>> from sklearn.datasets import load_diabetes\n>>> from budgetreg.estimators import {name}\n"
+    ">>> X, y = load_diabetes(return_X_y=True)\n>>> model = {name}({given}).fit(X[:60], y[:60])\n"
+    ">>> model.attributes_seen_ <= X[:60].size\nTrue"
+)
+_GIVEN = ("B=1", "eta=0.01", "eta_two=0.01", "lambda_=1", "forgetting=0.98", "n_components=2", "n_factors=2", "folds=2")
+"""Values of parameters in examples."""
+
+
+def docstring(name: str, algo: str, tuned: bool, listed: Sequence[Argument], attributes: Mapping[str, str]) -> str:
+    """Return a numpydoc docstring of the class of a learner."""
+    learner, (headline, about) = learner_of(algo), catalogue.description("algo", algo)
+    about, _, paper = about.partition("Reference: ")
+    k = 10 if learner.observation is Observation.ALL else 4
+    given = [f"k={k}", *(word for word in _GIVEN if word.partition("=")[0] in {each.name for each in listed})]
+    twin = f"{name.removesuffix('CV')} : The same learner, without" if tuned else f"{name}CV : The same learner, with"
+    sections = {
+        "Parameters": [f"{each.name} : {each.kind}, default={each.default!r}\n    {each.what}" for each in listed],
+        "Attributes": [f"{attribute}\n    {what}" for attribute, what in attributes.items()],
+        "See Also": [
+            *([f"{twin} cross-validation of its constants."] if learner.tuned else []),
+            "budgetreg.fit : The same, with the keys of the command line.",
+        ],
+        "References": [paper] if paper else [],
+        "Examples": [_EXAMPLE.format(name=name, given=", ".join(given))],
+    }
+    parts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
+    first = f"{headline}{', with its constants chosen by cross-validation' if tuned else ''}."
+    return "\n\n".join([first, *filter(None, [about.strip()]), *parts])

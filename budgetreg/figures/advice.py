@@ -1,4 +1,4 @@
-"""Show which k and learner are best for a total of attributes or money: a table, a figure and one sentence."""
+"""Show which k and learner are best for a total of attributes or money: a table, a figure and a verdict."""
 
 from collections.abc import Iterable, Sequence
 from math import isnan
@@ -9,7 +9,7 @@ from rich.table import Column, Table
 
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.analysis.intervals import FEWEST, Estimate
-from budgetreg.figures.canvas import Drawn, Figure, folded, grid, legend
+from budgetreg.figures.canvas import Drawn, Figure, beside, folded, grid, legend, write_finding
 from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
@@ -18,7 +18,8 @@ from budgetreg.runs.series import common_unit
 
 NAME = "advice"
 _SIZE = (6.4, 4.6)  # inches
-_HALF_WIDTH = 0.12  # octaves: learners with the same k lie beside each other, as their intervals would hide others
+_OCTAVES = 0.24  # over which learners with the same k are spread
+_RING: dict[str, Any] = {"marker": "o", "markersize": 15, "markerfacecolor": "none", "markeredgecolor": "black"}
 _TOP = 1.2
 """Where the axis ends if something lies beyond, in units of the error without attributes."""
 _LOW, _MANY = 0.25, 2
@@ -36,7 +37,7 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     Parameters
     ----------
     candidates, total
-        As for `sentence`.
+        As for `answer`.
 
     Returns
     -------
@@ -69,8 +70,8 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     return table
 
 
-def sentence(candidates: Sequence[Candidate], total: int) -> str:
-    """Return a sentence: which candidate is best, which are not clearly worse or useless, and how full rows compare.
+def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
+    """Return the verdict, which candidate is best, and a list of how the others compare.
 
     A learner that is no better than the predictor without attributes is useless, whatever its interval is.
 
@@ -83,35 +84,28 @@ def sentence(candidates: Sequence[Candidate], total: int) -> str:
     """
     _, y = axes_of([candidate.series for candidate in candidates])
     best, *others = candidates
+    for_total = f"With {_amount(candidates, total)},"
     if _is_useless(best, y):
-        return (
-            f"With {_amount(candidates, total)} no learner is better than the {y.constant} predictor: the least error "
-            f"is that of {_who(best)}, {_estimate(best.error)}."
-        )
+        least = f"The lowest error, {_estimate(best.error)}, is that of {_who(best)}."
+        return [f"{for_total} no learner is better than the {y.constant} predictor. {least}"]
     useless = [other for other in others if _is_useless(other, y)]
     useful = [other for other in others if not _is_useless(other, y)]
-    has_intervals = not isnan(best.best_in)
-    as_good = [other for other in useful if not other.is_worse] if has_intervals else []
-    clauses = [_first_clause(best, _amount(candidates, total), undecided=bool(as_good))]
-    if as_good:
-        clauses.append(f"{_they_are(as_good)} not clearly worse")
-    elif has_intervals and useful:
-        clauses.append(f"{'all others are' if useful[1:] else _they_are(useful)} clearly worse")
-    if has_intervals:
-        clauses.append(_other_kind(best, others, useful))
+    worse = [other for other in useful if other.is_worse]
+    level = [other for other in useful if not other.is_worse]
+    if level:
+        verdict = f"{for_total} {_who(best)} has the lowest error, {_estimate(best.error)}. "
+        verdict += f"After {repetitions_of([best.series])} it is open whether that is the best."
+    else:
+        verdict = f"{for_total} {_who(best)} is best: error {_estimate(best.error)}."
+    if isnan(best.best_in):  # without intervals
+        items = [f"{FEWEST} repetitions or more would show which others are clearly worse"] if level else []
+    else:
+        items = [f"not clearly worse: {_names(level)}"] if level else []
+        items += [f"clearly worse: {'all others' if level or worse[1:] else _names(worse)}"] if worse else []
+        items.append(_other_kind(best, others, useful))
     if useless:
-        clauses.append(f"{_they_are(useless)} useless, that is, no better than the {y.constant} predictor")
-    if not has_intervals:
-        clauses.append(f"{FEWEST} repetitions or more would show which others are not clearly worse")
-    return "; ".join(clauses) + "."
-
-
-def _first_clause(best: Candidate, total: str, *, undecided: bool) -> str:
-    """Return which candidate is best, or, if others are not clearly worse, has the least error so far."""
-    if not undecided:
-        return f"With {total} the best is {_who(best)}, error {_estimate(best.error)}"
-    so_far = f"the least error is that of {_who(best)}, {_estimate(best.error)}"
-    return f"With {total} {so_far}, but {repetitions_of([best.series])} do not decide which is best"
+        items.append(f"useless, no better than the {y.constant} predictor: {_names(useless)}")
+    return list(filter(None, [verdict, *items, about_full_rows(candidates)]))
 
 
 def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:
@@ -122,26 +116,14 @@ def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[C
         for some in (others, useful)
     )
     if not compared:
-        return f"{kind} were {'of no use' if tried else 'not tried'}"
+        return f"{kind}: {'of no use' if tried else 'not tried'}"
     closest = next((other for other in compared if not other.is_worse), compared[0])
     clearly = "clearly" if closest.is_worse else "not clearly"
-    return f"{kind} are {clearly} worse: {_who(closest)}, {_estimate(closest.behind)} behind"
+    return f"nearest with {kind}: {_who(closest)}, {clearly} worse, by {_estimate(closest.behind)}"
 
 
 def about_full_rows(candidates: Sequence[Candidate]) -> str:
-    """Return a sentence on how many full rows were bought, if many were, with little noise, and none does better.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        As for `sentence`.
-
-    Returns
-    -------
-    str
-        Empty unless full rows are best or not clearly worse, with a low error, and there are twice as many of them as
-        attributes.
-    """
+    """Return a remark if many full rows with a low error were bought and nothing is clearly better; else nothing."""
     full = next((each for each in candidates if each.series.of_full_rows and not each.is_worse), None)
     if full is None:
         return ""
@@ -152,7 +134,7 @@ def about_full_rows(candidates: Sequence[Candidate]) -> str:
     same = "The same money pays for" if _unit(candidates) else "The same attributes pay for"
     return (
         f"{same} {full.examples} full rows, {full.examples / d:.3g} times d; once that is about {_MANY} or more "
-        "and the noise is low, full rows win: see docs/explanation/aemr.md."
+        "and the noise is low, full rows win: see docs/explanation/aemr.md"
     )
 
 
@@ -169,7 +151,7 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     Parameters
     ----------
     advised : tuple
-        Candidates and total, as for `sentence`.
+        Candidates and total, as for `answer`.
     drawing : Drawing
         Names the kind alone.
     """
@@ -181,12 +163,13 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     budgets = sorted({candidate.series.k for candidate in candidates})
     learners = sorted({candidate.series.algo for candidate in candidates})
     by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
-    for beside, algo in zip(2 ** np.linspace(-_HALF_WIDTH, _HALF_WIDTH, len(learners)), learners, strict=True):
+    places = dict(zip(learners, beside(len(learners), _OCTAVES), strict=True))
+    for algo in learners:
         points = [candidate for candidate in by_budget if candidate.series.algo == algo]
         colour, marker, *_ = style(algo)
         full = points[0].series.of_full_rows
         error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
-        x = np.array([point.series.k * beside for point in points])
+        x = np.array([point.series.k * places[algo] for point in points])
         ax.errorbar(
             x,
             error,
@@ -204,17 +187,21 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     ax.set_xscale("log", base=2)
     ax.set_xticks(budgets, list(map(str, budgets)))
     ax.minorticks_off()
-    bottom, above = ax.get_ylim()
+    above = ax.get_ylim()[1]
     cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
     if y.zero:
         ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
-    ax.set_ylim((_lowest(candidates, top), top) if cut else (bottom, above))  # the line need not be in sight
+    ax.set_ylim(0, top if cut else above)  # the line need not be in sight
+    best = candidates[0]
+    at = best.series.k * places[best.series.algo]
+    ax.plot(at, best.error.value, linestyle="none", label="least error", zorder=4, **_RING)
     ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
     ax.set_ylabel(y.text)
     ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
     grid(ax)
     samples, texts = ax.get_legend_handles_labels()
     legend(figure, dict(zip(texts, samples, strict=True)), 3)
+    write_finding(figure, answer(candidates, total)[0].rstrip("."))
     return Drawn(figure, f"{y.name} against k", _paragraphs(candidates, total, y))
 
 
@@ -234,13 +221,6 @@ def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: fl
             color=colour,
             arrowprops={"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0},
         )
-
-
-def _lowest(candidates: Sequence[Candidate], top: float) -> float:
-    """Return where an axis begins that ends at the top: a little below what it shows, and at 0 at the least."""
-    ends = np.array([(each.error.value, each.error.low) for each in candidates])
-    low = float(np.nanmin(np.append(ends, top)))
-    return max(0.0, low - 0.06 * (top - low))
 
 
 def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[str]:
@@ -265,8 +245,9 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
             (_cells(candidate, unit, {}), _of_labels(candidate, measures)) for candidate in candidates
         )
     ]
-    answer = " ".join(filter(None, [sentence(candidates, total), about_full_rows(candidates)]))
-    return [flowing(answer), flowing(text), "\n".join(map(flowing, lines)), about_settings(series)]
+    verdict, *items = answer(candidates, total)
+    said = "\n".join([flowing(verdict), *(flowing(f"- {item}", "  ") for item in items)])
+    return [flowing(text), said, "\n".join(flowing(line, "  ") for line in lines), about_settings(series)]
 
 
 def _unit(candidates: Sequence[Candidate]) -> str | None:
@@ -316,9 +297,8 @@ def _name(candidate: Candidate) -> str:
     return f"{series.algo} with {'all attributes' if series.of_all_attributes else f'k = {series.k}'}"
 
 
-def _they_are(candidates: Sequence[Candidate]) -> str:
-    *names, last = map(_name, candidates)
-    return f"{', '.join(names)} and {last} are" if names else f"{last} is"
+def _names(candidates: Iterable[Candidate]) -> str:
+    return ", ".join(map(_name, candidates))
 
 
 def _estimate(estimate: Estimate) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from math import ceil, floor, lcm, log10
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -209,7 +209,7 @@ class Panel:
     first : bool
         Whether it is the first of its row.
     lowest : bool
-        Whether it lies in the last row.
+        Whether none lies below it.
     """
 
     ax: Axes
@@ -219,7 +219,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Panels:
-    """A figure whose panels fill all its rows.
+    """A figure with a table of panels.
 
     Attributes
     ----------
@@ -261,36 +261,31 @@ class Panels:
         """The width of the figure in inches."""
         return ceil(len(self.places) / self.rows) * self.panel[0]
 
+    def below(self, text: str) -> str:
+        """Return a text below an axis, with line breaks if it is wider than a panel."""
+        return "\n".join(textwrap.wrap(text, int(self.panel[0] * _LETTERS_PER_INCH)))
+
     def legend_columns(self, texts: Iterable[str]) -> int:
         """Return how many columns a legend of some texts has space for."""
         return max(1, int(self.width // (_SAMPLE + max(map(len, texts), default=0) / _LETTERS_OF_LEGEND)))
 
 
-def sheet(*counts: int, share_y: bool = False) -> Panels:
-    """Return a new figure with groups of panels below each other, without an empty slot.
+def sheet(count: int, share_y: bool = False) -> Panels:
+    """Return a new figure with some panels, two in a row; an odd last one is as wide as the others.
 
     Examples
     --------
-    >>> [len([place for place in sheet(5).places if place.lowest]), len(sheet(8, 2).places)]
-    [1, 10]
+    >>> [place.lowest for place in sheet(5).places]
+    [False, False, False, True, True]
     """
     figure = Figure(layout="constrained")
-    rows = [panels for count in counts for panels in _in_rows(count)]
-    columns = lcm(*rows)
-    slots = figure.add_gridspec(len(rows), columns)
+    columns = min(count, max(_PANELS))
+    slots = figure.add_gridspec(-(-count // columns), columns)
     places: list[Panel] = []
-    for row, panels in enumerate(rows):
-        width = columns // panels
-        for column in range(panels):
-            first = places[0].ax if share_y and places else None
-            ax = figure.add_subplot(slots[row, column * width : (column + 1) * width], sharey=first)
-            places.append(Panel(ax, column == 0, row == len(rows) - 1))
-    return Panels(figure, places, _PANELS[max(rows)])
-
-
-def _in_rows(count: int) -> list[int]:
-    """Return how many panels each row has: two, and the last row one if their number is odd."""
-    return [2] * (count // 2) + [1] * (count % 2)
+    for at in range(count):
+        ax = figure.add_subplot(slots[divmod(at, columns)], sharey=places[0].ax if share_y and places else None)
+        places.append(Panel(ax, at % columns == 0, at + columns >= count))
+    return Panels(figure, places, _PANELS[columns])
 
 
 def write_finding(figure: Figure, finding: str) -> int:
@@ -306,6 +301,11 @@ def grid(ax: Axes, **options: Any) -> None:
     """Draw a light grid below the curves."""
     ax.grid(True, color="#E6E6E6", linewidth=0.6, **options)
     ax.set_axisbelow(True)
+
+
+def beside(count: int, octaves: float) -> np.ndarray:
+    """Return factors of x that put some learners beside each other on a logarithmic axis, so that all bars are seen."""
+    return 2 ** (octaves * (np.linspace(-0.5, 0.5, count) if count > 1 else np.zeros(1)))
 
 
 def legend(figure: Figure, entries: Mapping[str, Artist], columns: int, note: str = "") -> None:
@@ -333,6 +333,7 @@ def darker(colour: str, black: float) -> str:
 
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 _MOST = 7  # ticks of an axis
+_STEPS = [1, 2, 2.5, 5, 10]  # between them, times a power of ten
 _WITHIN_A_DECADE = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -377,7 +378,7 @@ class LogTicks(Locator):
             ticks = ticks[:: -(-len(ticks) // _MOST)]
         if len(ticks) > 1:
             return ticks.tolist()
-        return [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+        return [tick for tick in MaxNLocator(5, steps=_STEPS).tick_values(low, high) if low <= tick <= high]
 
 
 class Compact(Formatter):
@@ -405,7 +406,7 @@ def set_ticks(ax: Axes, *, x: bool = True, y: bool = True, most: int = _MOST) ->
             axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
             axis.set_minor_formatter(NullFormatter())
         else:
-            axis.set_major_locator(MaxNLocator(most - 1, steps=[1, 2, 2.5, 5, 10]))
+            axis.set_major_locator(MaxNLocator(most - 1, steps=_STEPS))
             axis.set_major_formatter(Compact())
 
 

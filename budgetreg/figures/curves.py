@@ -22,6 +22,7 @@ from budgetreg.figures.canvas import (
     Figure,
     Line2D,
     Panel,
+    Panels,
     Patch,
     darker,
     fit,
@@ -34,24 +35,26 @@ from budgetreg.figures.canvas import (
 )
 from budgetreg.figures.captions import about_curves, repetitions_of
 from budgetreg.figures.looks import (
-    COLOURS,
     Looks,
     is_heavy,
     looks_of,
     published_look,
     shows_variants,
+    style,
     within_learner,
 )
 from budgetreg.figures.specification import BANDS, PLAIN, RELATIVE, Axis, Drawing, axes_of, within_total
 from budgetreg.runs.series import Series, along, attainable
 
 _Curves = Sequence[tuple[Series, pd.DataFrame]]
-_LETTERS_BESIDE = 30  # of a line beside the y axis
+_LETTERS_BESIDE = 32  # of a line beside the y axis
 _MOST_MARKERS = 15
 _GREY = "#555555"
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
 _UNDER: dict[str, Any] = {"linestyle": "none", "marker": "v", "markersize": 8, "zorder": 6}
 _UNDER |= {"clip_on": False, "in_layout": False}  # on the frame of the panel
+_REMARK: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 7.5, "color": _GREY}
+_REMARK |= {"bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 1}, "zorder": 7}
 _BOUND_LABEL = "bound of the theorem"
 
 
@@ -125,19 +128,17 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     """
     _, y = axes_of(series, drawing)
     looks = looks_of(series, drawing)
-    rows = drawing.rows(series)
-    panels = list(chain.from_iterable(rows))
-    curves_of_rows = [[_with_curves(in_panel, drawing, y) for in_panel in row] for row in rows]
-    curves = list(chain.from_iterable(curves_of_rows))
-    ranges = [shown for row in curves_of_rows for shown in _ranges(row, y, drawing)]
-    drawn = sheet(*map(len, rows), share_y=drawing.share_y and len(rows) == 1)
+    panels = list(drawing.split(series).values())
+    curves = [_with_curves(in_panel, drawing, y) for in_panel in panels]
+    ranges = _ranges(curves, y, drawing)
+    drawn = sheet(len(panels), share_y=drawing.share_y)
     remarks: list[tuple[str, str]] = []
     for place, in_panel, with_curves, shown in zip(drawn.places, panels, curves, ranges, strict=True):
         title = drawing.title(in_panel)
         place.ax.set_title(folded(title), loc="left", fontsize=10)
         found = _draw_panel(place.ax, with_curves, looks, y, shown, drawing)
         remarks += [(title, remark) for remark in found]
-    _label_axes(drawn.places, panels, y, drawing)
+    _label_axes(drawn, panels, y, drawing)
     ends = [_ends(*each, looks, y, drawing) for each in zip(drawn.places, panels, curves, strict=True)]
     labels_fit = all(fit(of_panel, drawn.panel[1] - 1) for of_panel in ends)
     lines = {line.get_label() for place in drawn.places for line in place.ax.lines}
@@ -207,7 +208,7 @@ def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, 
             mean = np.maximum(mean, shown.low)
             ax.plot(at[under], mean[under], color=look["color"], **_UNDER)
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), label=learner.label, **look)
-        if learner.repetitions >= FEWEST:
+        if learner.repetitions >= FEWEST and drawing.is_named(learner.algo):
             # A log axis has no place for a band's negative end: it ends at the axis instead.
             low, high = (np.maximum(edge, shown.low) if shown.log else edge for edge in (low, high))
             band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
@@ -229,7 +230,7 @@ def _draw_published(
         side = "right" if points[0][0] > end / 2 else "left"
         offset = (-6 if side == "right" else 6, 3)
         named: dict[str, Any] = {"fontsize": 7, "color": darker(look["color"], 0.3), "ha": side, "zorder": 6}
-        ax.annotate(algo, (points[0][0], points[1][0]), xytext=offset, textcoords="offset points", **named)
+        ax.annotate(style(algo).name, (points[0][0], points[1][0]), xytext=offset, textcoords="offset points", **named)
 
 
 def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range, drawing: Drawing) -> list[str]:
@@ -245,7 +246,7 @@ def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range, drawing: Drawin
     ):
         if hidden:
             text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where} not shown"
-            ax.annotate(text, (0.99, 0.985), xycoords="axes fraction", ha="right", va="top", fontsize=7.5, color=_GREY)
+            ax.annotate(text, (0.99, 0.985), **_REMARK)
             remarks.append(f"{text}{more}.")
     if shown.log and not y.log:
         remarks.append("the y axis is logarithmic.")
@@ -268,15 +269,15 @@ def _prepare(ax: Axes, x: Axis, y: Axis, shown: Range) -> None:
         ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
 
 
-def _label_axes(places: Sequence[Panel], panels: Sequence[Sequence[Series]], y: Axis, drawing: Drawing) -> None:
+def _label_axes(drawn: Panels, panels: Sequence[Sequence[Series]], y: Axis, drawing: Drawing) -> None:
     """Write what the axes are, once for panels that share them."""
     below = [axes_of(in_panel, drawing)[0].text for in_panel in panels]
-    for place, text in zip(places, below, strict=True):
+    for place, text in zip(drawn.places, below, strict=True):
         if place.lowest or len(set(below)) > 1:
-            place.ax.set_xlabel(text)
-        if place.first or place.ax.get_yscale() != places[0].ax.get_yscale():
-            drawn = replace(y, log=place.ax.get_yscale() == "log")
-            place.ax.set_ylabel("\n".join(wrap(drawn.text, _LETTERS_BESIDE)))
+            place.ax.set_xlabel(drawn.below(text))
+        if place.first or place.ax.get_yscale() != drawn.places[0].ax.get_yscale():
+            shown = replace(y, log=place.ax.get_yscale() == "log")
+            place.ax.set_ylabel("\n".join(wrap(shown.text, _LETTERS_BESIDE)))
         elif drawing.share_y:
             place.ax.tick_params(labelleft=False)
 
@@ -290,7 +291,7 @@ def _ends(
     alike = len({curve.repetitions for curve in series}) == 1
     ends = []
     for learner, curve in curves:
-        if curve.empty or (drawing.named and learner.algo not in drawing.named):
+        if curve.empty:
             continue
         look, last = looks[learner.label], curve.iloc[-1]
         text = within_learner(learner) if short else learner.label
@@ -322,9 +323,6 @@ def _legend_entries(
             entries[f"{text}: no point, as tuning passes the total"] = nothing
         elif curve.label in looks:
             entries[text] = Line2D([], [], **looks[curve.label])
-    others = list(dict.fromkeys(curve.algo for curve in series if drawing.named and curve.algo not in drawing.named))
-    if others and not looks:
-        entries[f"others: {', '.join(others)}"] = Line2D([], [], color=COLOURS["ash"])
     if max(counts) >= FEWEST:
         number = repetitions_of(series) if len(counts) == 1 else "repetitions"
         band = BANDS[drawing.band].format(times=number)

@@ -7,9 +7,11 @@ distinguish the colours: they are Okabe and Ito's (2008, "Color Universal Design
 and some of Tol's muted scheme (Tol 2021), with an indigo that is lighter than black without colours, too.
 """
 
+import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -35,19 +37,31 @@ COLOURS = {
     "plum": "#AA4499",
     "teal": "#44AA99",
     "rose": "#CC6677",
-    "ash": "#BDBDBD",
     "slate": "#5F5F5F",
 }
 """Colours by the names that files of learners use; a file may also give ``#RRGGBB``."""
 
 
 class Style(NamedTuple):
-    """Colour, as ``#RRGGBB``, and marker, as matplotlib's letter, of a learner; whether lines are heavy, or broken."""
+    """How a learner is drawn.
+
+    Attributes
+    ----------
+    colour : str
+        As ``#RRGGBB``.
+    marker : str
+        Matplotlib's letter.
+    heavy, broken : bool
+        Whether its lines are.
+    name : str
+        What titles and labels call it, such as AEMR.
+    """
 
     colour: str
     marker: str
     heavy: bool = False
     broken: bool = False
+    name: str = ""
 
 
 VARIANTS = tuple(
@@ -76,9 +90,15 @@ def style(algo: str) -> Style:
     """
     chosen = catalogue.content("algo", algo).get("style") if algo in catalogue.options("algo") else None
     if not chosen:
-        return _FALLBACK[zlib.crc32(algo.encode()) % len(_FALLBACK)]
+        return _FALLBACK[zlib.crc32(algo.encode()) % len(_FALLBACK)]._replace(name=algo)
     colour, (heavy, broken) = chosen["colour"], (bool(chosen.get(key)) for key in ("heavy", "broken"))
-    return Style(COLOURS.get(colour, colour), chosen["marker"], heavy, broken)
+    return Style(COLOURS.get(colour, colour), chosen["marker"], heavy, broken, chosen.get("name", algo))
+
+
+def called(curve: Series) -> Series:
+    """Return a series whose label has the learner's name in figures: ``AEMR k=4`` for ``aemr k=4``."""
+    algo, *variant = re.split(r"(?=[ ,])", curve.label, maxsplit=1)
+    return replace(curve, label="".join([style(algo).name, *variant])) if algo == curve.algo else curve
 
 
 Looks = Mapping[str, Mapping[str, Any]]
@@ -88,7 +108,8 @@ _PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "curves": {"linestyle": (0, (5, 2)), "linewidth": 1.1, "markersize": 3.5, "markerfacecolor": "white", "zorder": 2},
     "crosses": {"linestyle": "none", "marker": "x", "markersize": 8.0, "markeredgewidth": 2.2, "zorder": 6},
 }
-_HEAVY, _USUAL, _FAINT = 2.6, 1.5, 1.0  # points
+_HEAVY, _USUAL = 2.6, 1.5  # points
+_THIN = {"linewidth": 1.0, "markersize": 3.0, "zorder": 2.5}
 _TINTS = (0.0, 0.4, 0.6, 0.75)  # shares of white, for the variants of one learner among others
 _BLACK = COLOURS["black"]
 _BROKEN = "-."  # unlike what was published, and unlike bounds
@@ -100,7 +121,7 @@ def looks_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> Looks:
     A learner has its own colour. Its variants are lighter, and each second one has hollow markers; the same shade
     stands for the same budget of all learners, unless learners have several variants. If each panel shows the variants
     of one learner, colours stand for these: a variant that sees full rows is black, and one that chooses k itself has
-    the learner's own look. If the drawing names learners, all others are grey and thin.
+    the learner's own look. If the drawing names learners, all others are thin.
     """
     variants: Counter[str] = Counter()
     looks: dict[str, dict[str, Any]] = {}
@@ -113,11 +134,8 @@ def looks_of(series: Sequence[Series], drawing: Drawing = PLAIN) -> Looks:
             continue
         at = budgets.index(curve.k) if by_budget else variants[curve.algo]
         variants[curve.algo] += 1
-        if drawing.named and curve.algo not in drawing.named:
-            marker = style(curve.algo).marker
-            looks[curve.label] = {**_look(COLOURS["ash"], marker, _FAINT), "markersize": 3.0, "zorder": 2.5}
-        else:
-            looks[curve.label] = look_of(curve.algo, at)
+        thin = {} if drawing.is_named(curve.algo) else _THIN
+        looks[curve.label] = {**look_of(curve.algo, at), **thin}
     return looks
 
 
@@ -140,7 +158,7 @@ def _looks_of_variants(series: Sequence[Series]) -> Looks:
 
 def look_of(algo: str, variant: int = 0) -> dict[str, Any]:
     """Return the look of a learner's variant: lighter than the learner's own, with hollow markers for each second."""
-    colour, marker, heavy, broken = style(algo)
+    colour, marker, heavy, broken, _ = style(algo)
     shade = lighter(colour, _TINTS[variant % len(_TINTS)])
     hollow = (variant + variant // len(_TINTS)) % 2 == 1
     look = _look(shade, marker, _HEAVY if heavy else _USUAL, hollow=hollow)
@@ -167,7 +185,8 @@ def shows_variants(series: Sequence[Series], drawing: Drawing) -> bool:
 
 def within_learner(curve: Series) -> str:
     """Return the label of a series without the name of its learner; the name if there is nothing else."""
-    return curve.label.removeprefix(curve.algo).lstrip(" ,") or curve.algo
+    name = style(curve.algo).name
+    return called(curve).label.removeprefix(name).lstrip(" ,") or name
 
 
 def _look(colour: str, marker: str, width: float, *, hollow: bool = False) -> dict[str, Any]:

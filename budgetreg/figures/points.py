@@ -1,7 +1,8 @@
-"""Draw one number of each curve: its last error, alone, against a variable, as a ratio, or beside what was paid."""
+"""Draw points with intervals: last errors, alone, against a variable or what was paid, and ratios of errors."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import cycle
 from textwrap import wrap
 from typing import Any
 
@@ -13,11 +14,10 @@ from budgetreg.figures.canvas import (
     Axes,
     Drawn,
     End,
-    Figure,
     Line2D,
     Panel,
     Panels,
-    Patch,
+    beside,
     compact,
     folded,
     folded_ticks,
@@ -28,9 +28,9 @@ from budgetreg.figures.canvas import (
     sheet,
 )
 from budgetreg.figures.captions import about_settings, flowing, repetitions_of
-from budgetreg.figures.looks import is_heavy, look_of, looks_of, style
+from budgetreg.figures.looks import VARIANTS, Looks, is_heavy, look_of, looks_of, shows_variants, style, within_learner
 from budgetreg.figures.specification import PAID, PAID_COST, Axis, Drawing, axes_of
-from budgetreg.runs.series import Series, along, common_unit, of
+from budgetreg.runs.series import Series, along, budgets_of, common_unit, of
 
 Scalings = Mapping[tuple[str, str], Mapping[float, Estimate]]
 """By learner and variant, then by value of the variable, ascending: the last error, or what a level needs.
@@ -38,21 +38,23 @@ Scalings = Mapping[tuple[str, str], Mapping[float, Estimate]]
 What a level needs is infinite if the curve does not fall to it, and 0 if the curve begins below it.
 """
 
-_GREY, _TUNING = "#555555", "#D6D6D6"
+_GREY = "#555555"
 _HALF_WIDTH = 0.28  # of a column of dots, in learners
 _MEDIAN: dict[str, Any] = {"color": "black", "linewidth": 2.0}
 _PUBLISHED: dict[str, Any] = {"color": "black", "linewidth": 1.1, "linestyle": (0, (5, 2))}
 _VARIABLES = {
     "k": "attributes seen of each example, k",
     "d": "attributes of an example, d",
-    "d/k": "attributes of an example / attributes seen of it, d/k",
+    "d/k": "attributes / those seen of each example, d/k",
     "algo.n_components": "dimensions of the subspace, n",
 }
 _GUIDES = (1, 2)  # exponents
 _GUIDE: dict[str, Any] = {"color": "#B0B0B0", "linewidth": 0.9, "zorder": 1}
 _MARGIN = 1.06  # factor by which the axis of ratios reaches beyond the intervals
-_BILL = (2.3, 3.1)  # inches: of one of the two axes of a panel of bills
-_LETTERS_OF_TITLE, _LETTERS = 36, 24  # of a line above and below the axes of a bill
+_OCTAVES = 0.2  # over which points of the same x are spread
+_SPREAD = 0.15  # share of the x axis over which learners that paid the same are spread
+_BAR: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 11, "color": "black"}
+_LETTERS_BESIDE = 32  # of a line beside the y axis
 
 
 def draw_dots(series: Sequence[Series], drawing: Drawing) -> Drawn:
@@ -87,12 +89,12 @@ def draw_scaling(series: Sequence[Series], drawing: Drawing) -> Drawn:
     wanted = y.label if drawing.level is None else f"{x.label} until the {y.name} is {drawing.level:g}"
     ends: dict[Axes, list[End]] = {}
     missing: list[str] = []
-    bar = {"bar: 90 % interval of the mean": Line2D([], [], linestyle="none", marker="|", markersize=11, color="black")}
     drawn, panels = _panels(series, drawing)
     for place, in_panel in panels:
         scalings = scalings_of(in_panel, drawing, y, x)
-        ends[place.ax] = _draw_scalings(place.ax, scalings, drawing, logarithmic=y.log)
-        place.ax.set_xlabel(over)
+        joined = drawing.over == "k" or len({curve.k for curve in in_panel if not curve.of_full_rows}) == 1
+        ends[place.ax] = _draw_scalings(place.ax, scalings, drawing, logarithmic=y.log, joined=joined)
+        place.ax.set_xlabel(drawn.below(over))
         _share(place, wanted, drawing)
         missing += [
             f"{_label(learner)} at {at:g}"
@@ -101,11 +103,13 @@ def draw_scaling(series: Sequence[Series], drawing: Drawing) -> Drawn:
             if at not in _drawable(points)
         ]
     drawn.finish(drawing.finding, 1)
-    legend(drawn.figure, bar, 2, drawing.note)
+    legend(drawn.figure, {"bar: 90 % interval of the mean": Line2D([], [], **_BAR)}, 2, drawing.note)
     label_ends(drawn.figure, ends)
     sentences = [f"x: {over}; log scale. y: {wanted}, from means over {repetitions_of(series)}; {y.name}: {y.meaning}."]
     if drawing.level is not None:
         sentences.append("Between checkpoints, means are interpolated linearly in the logarithm of x; log scale.")
+    else:
+        sentences.append("Learners with the same x stand side by side.")
     sentences.append("Bars: 90 % interval from 2000 bootstrap resamples of the repetitions, if there are 5 or more.")
     if missing:
         left_out = ", ".join(missing)
@@ -120,6 +124,8 @@ def draw_ratios(series: Sequence[Series], drawing: Drawing) -> Drawn:
     """
     _, y = axes_of(series, drawing)
     assert drawing.against is not None
+    if shows_variants(series, drawing):
+        series = [replace(curve, label=within_learner(curve)) for curve in series]
     against = select(series, drawing.against)[0].label
     drawn, panels = _panels(series, replace(drawing, share_y=True))
     ratios = [ratios_of(in_panel, drawing, y) for _, in_panel in panels]
@@ -138,7 +144,7 @@ def draw_ratios(series: Sequence[Series], drawing: Drawing) -> Drawn:
         set_ticks(place.ax, y=False)
         grid(place.ax)
         if place.lowest:
-            place.ax.set_xlabel(f"{y.name} at the end / that of {against} (log scale)")
+            place.ax.set_xlabel(drawn.below(f"{y.name} at the end / that of {against} (log scale)"))
     drawn.finish(drawing.finding, int(bool(drawing.note)))
     if drawing.note:
         legend(drawn.figure, {}, 1, drawing.note)
@@ -151,51 +157,70 @@ def draw_ratios(series: Sequence[Series], drawing: Drawing) -> Drawn:
     return Drawn(drawn.figure, title, [flowing(text), about_settings(series)])
 
 
+def draw_relative(series: Sequence[Series], drawing: Drawing) -> Drawn:
+    """Draw the error of ``drawing.of`` along x, divided by the least of ``drawing.against``: a line for each panel.
+
+    The lines share a panel, or there is one for each value of ``drawing.columns``.
+    """
+    x, y = axes_of(series, drawing)
+    ours, others = map(_who, _compared(series, drawing))
+    wanted = f"{y.name} of {ours} / that of {others}"
+    columns: dict[str, list[list[Series]]] = {}
+    for curves in drawing.split(series).values():
+        columns.setdefault(str(of(drawing.columns, curves[0])) if drawing.columns else "", []).append(curves)
+    drawn = sheet(len(columns), share_y=drawing.share_y)
+    ends: dict[Axes, list[End]] = {}
+    for place, (value, groups) in zip(drawn.places, columns.items(), strict=True):
+        place.ax.set_title(drawing.titles.get(value, value), loc="left", fontsize=10)
+        factors = beside(len(groups), _OCTAVES)
+        for curves, factor, (colour, marker, *_) in zip(groups, factors, cycle(VARIANTS), strict=False):
+            at, ratios = relative_to_best(curves, drawing, x, y)
+            line = {"color": colour, "marker": marker, "markersize": 5.0, "linewidth": 0.8}
+            _draw_points(place.ax, at * factor, ratios, line)
+            ends.setdefault(place.ax, []).append(End(drawing.title(curves), at[-1] * factor, ratios[-1].value, colour))
+        place.ax.axhline(1, color=_GREY, linewidth=0.8, zorder=1)
+        place.ax.set(xscale="log", yscale="log")
+        set_ticks(place.ax)
+        grid(place.ax)
+        if place.lowest:
+            place.ax.set_xlabel(drawn.below(x.text))
+        _share(place, f"{wanted} (log scale)", drawing)
+    drawn.finish(drawing.finding, 1)
+    legend(drawn.figure, {"bar: 90 % interval": Line2D([], [], **_BAR)}, 2, drawing.note)
+    label_ends(drawn.figure, ends)
+    text = (
+        f"x: {x.explanation}; points that would hide each other stand side by side. y: {wanted} in the same "
+        f"{repetitions_of(series)}; log scale; the thin line at 1 marks equal errors. At each point, mean errors "
+        "decide which is the best. They are interpolated linearly in the logarithm of x, and a curve that has ended "
+        "keeps its last error. Bars are 90 % intervals from 2000 bootstrap resamples."
+    )
+    return Drawn(drawn.figure, f"{wanted} against {x.name}", [flowing(text), about_settings(series)])
+
+
 def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
-    """Draw a bar of what was paid and a dot of the last error for each learner, in two axes for each panel."""
-    _, y = axes_of(series, drawing)
+    """Draw the last error of each learner against what was paid for it, with a marker for each k."""
     column = PAID.column if common_unit(series) is None else PAID_COST.column
-    paid = axes_of(series, replace(drawing, x=column, x_scale="linear"))[0]
-    looks = looks_of(series, replace(drawing, named=[]))  # each has a row of its own, so that none need be grey
-    panels = list(drawing.split(series).values())
-    bills = [{curve.label: bill_of(curve, paid, y) for curve in in_panel} for in_panel in panels]
-    labels = _ordered({label: bill.error.value for label, bill in of_panel.items()} for of_panel in bills)
-    drawn = _pairs_of_axes(len(panels))
-    pairs = list(zip(drawn.places[::2], drawn.places[1::2], strict=True))
-    for (bars, dots), in_panel, of_panel in zip(pairs, panels, bills, strict=True):
-        bars.ax.set_title(folded(drawing.title(in_panel), _LETTERS_OF_TITLE), loc="left", fontsize=10)
-        for row, label in enumerate(labels):
-            if label in of_panel:
-                _draw_bill(bars.ax, row, of_panel[label], looks[label]["color"])
-                _draw_error(dots.ax, row, of_panel[label].error, looks[label], drawing.top or np.inf)
-        _name_rows(bars, labels)
-        bars.ax.margins(x=0.26)  # for the numbers
-        if y.zero is not None:
-            dots.ax.axvline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
-        if bars.lowest:
-            bars.ax.set_xlabel("\n".join(wrap(paid.label, _LETTERS)))
-            dots.ax.set_xlabel("\n".join(wrap(y.text, _LETTERS)))
-        for place in (bars, dots):
-            set_ticks(place.ax, y=False)
-            grid(place.ax, axis="x")
-    if drawing.top:
-        pairs[0][1].ax.set_xlim(right=drawing.top)  # for all of them
-    entries = {
-        "pilot and final run": Patch(color=_GREY),
-        "tuning besides": Patch(color=_TUNING),
-        "error at the end, 90 % interval": Line2D([], [], color=_GREY, marker="o", linewidth=1.8),
-    }
-    texts = [*entries, *filter(None, [drawing.note])]
-    columns = min(len(texts), drawn.legend_columns(texts))
-    drawn.finish(drawing.finding, -(-len(texts) // columns))
+    x, y = axes_of(series, replace(drawing, x=column, x_scale="log", y_scale="log"))
+    looks = looks_of(series)
+    budgets = list(dict.fromkeys(curve.config["k"] for curve in series))
+    sizes = {k: {"markersize": 3 + 1.2 * at} if budgets[1:] else {} for at, k in enumerate(budgets)}
+    drawn, panels = _panels(series, drawing)
+    for place, in_panel in panels:
+        _draw_bills(place.ax, in_panel, looks, sizes, x, y)
+        if place.lowest:
+            place.ax.set_xlabel(drawn.below(x.text))
+        _share(place, y.text, drawing)
+    entries = {label: Line2D([], [], **look) for label, look in looks.items()}
+    entries["90 % interval"] = Line2D([], [], **_BAR)
+    columns = drawn.legend_columns([*entries, drawing.note])
+    drawn.finish(drawing.finding, -(-(len(entries) + bool(drawing.note)) // columns))
     legend(drawn.figure, entries, columns, drawing.note)
     text = (
-        f"Bars show {paid.meaning.split(': ')[0]} by the last checkpoint: what pilot and final run were charged, "
-        "mean over repetitions, and what tuning revealed besides, a pair of an example and an attribute once, "
-        f"held-out examples in full. Dots show the {y.name} there, with its 90 % interval from 2000 bootstrap "
-        f"resamples of {repetitions_of(series)}. The {y.name} is the {y.meaning}."
+        "A marker is a learner with one k at its last checkpoint, the larger the larger k is. Learners that paid about "
+        f"the same stand side by side. x: {x.explanation}. y: {y.explanation}. Bars are 90 % intervals from 2000 "
+        f"bootstrap resamples of {repetitions_of(series)}."
     )
-    return Drawn(drawn.figure, f"{y.name} and {paid.name}", [flowing(text), about_settings(series)])
+    return Drawn(drawn.figure, f"{y.name} against {x.name}", [flowing(text), about_settings(series)])
 
 
 def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> Scalings:
@@ -236,38 +261,25 @@ def ratios_of(series: Sequence[Series], drawing: Drawing, y: Axis) -> dict[str, 
     return ratios
 
 
-@dataclass(frozen=True)
-class PaidAndError:
-    """What a learner was paid, and its error.
+def relative_to_best(series: Sequence[Series], drawing: Drawing, x: Axis, y: Axis) -> tuple[np.ndarray, list[Estimate]]:
+    """Return the checkpoints of ``drawing.of``, and its error there, divided by the least of ``drawing.against``.
 
-    Attributes
-    ----------
-    run : float
-        What pilot and final run were charged, mean over repetitions.
-    tuning : float
-        What tuning revealed besides.
-    error : Estimate
-        Mean error at the last checkpoint.
+    The least is that of the means over all repetitions.
     """
+    (ours,), others = _compared(series, drawing)
+    comparison = ResampledCurves([ours, *others], y.column, x.column)
+    means = comparison.means(ours)
+    errors = np.stack([comparison.means(other).at(means.x) for other in others])
+    least = errors[errors[:, 0].argmin(axis=0), :, range(means.x.size)].T
+    return means.x, [of_ratio(ratios, comparison.repetitions) for ratios in (means.values / least).T]
 
-    run: float
-    tuning: float
-    error: Estimate
 
-
-def bill_of(series: Series, paid: Axis, y: Axis) -> PaidAndError:
-    """Return what a learner was paid by its last checkpoint, and its error there.
-
-    Parameters
-    ----------
-    series : Series
-    paid, y : Axis
-        The variable of the bill, and the measure of the error.
-    """
-    charged = {PAID.column: "attributes", PAID_COST.column: "cost"}[paid.column]
-    run, total = (float(along(column, series, series.mean)[-1]) for column in (charged, paid.column))
-    curves = ResampledCurves([series], y.column, "examples")
-    return PaidAndError(run, total - run, of_ratio(curves.means(series).end, curves.repetitions))
+def _compared(series: Sequence[Series], drawing: Drawing) -> tuple[list[Series], list[Series]]:
+    """Return the series that meet ``drawing.of``, and those others that meet ``drawing.against``."""
+    assert drawing.of is not None
+    assert drawing.against is not None
+    ours = select(series, drawing.of)
+    return ours, [curve for curve in select(series, drawing.against) if not any(curve is each for each in ours)]
 
 
 def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Panels, list[tuple[Panel, list[Series]]]]:
@@ -279,21 +291,10 @@ def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Panels, list[tu
     return drawn, list(zip(drawn.places, parts, strict=True))
 
 
-def _pairs_of_axes(panels: int) -> Panels:
-    """Return a figure with two axes for each panel, at most two panels in a row and no empty slot."""
-    columns = 2 * (1 + (panels % 2 == 0))
-    figure = Figure(layout="constrained")
-    axes = figure.subplots(2 * panels // columns, columns, squeeze=False, sharey=True)
-    first, *others = axes[:, 1::2].flat
-    for ax in others:
-        ax.sharex(first)
-    return Panels.of(figure, axes, _BILL)
-
-
 def _share(place: Panel, y_label: str, drawing: Drawing) -> None:
     """Write what the y axis is, once for panels that share it."""
     if place.first:
-        place.ax.set_ylabel(y_label)
+        place.ax.set_ylabel("\n".join(wrap(y_label, _LETTERS_BESIDE)))
     elif drawing.share_y:
         place.ax.tick_params(labelleft=False)
 
@@ -315,7 +316,15 @@ def _name_rows(place: Panel, labels: Sequence[str]) -> None:
 
 
 def _label(learner: tuple[str, str]) -> str:
-    return " ".join(learner).strip()
+    return f"{style(learner[0]).name} {learner[1]}".strip()
+
+
+def _who(curves: Sequence[Series]) -> str:
+    """Return in words whose errors are compared."""
+    name, budgets = style(curves[0].algo).name, budgets_of(curves)
+    if isinstance(budgets[0], str):
+        return f"{name} with k={budgets[0]}"
+    return f"{name} with the best k" if budgets[1:] else name
 
 
 def _drawable(points: Mapping[float, Estimate]) -> dict[float, Estimate]:
@@ -340,30 +349,38 @@ def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing)
     if y.log:
         ax.set_yscale("log")
     set_ticks(ax)
-    ax.set_xticks(range(len(learners)), folded_ticks(learners))
+    ax.set_xticks(range(len(learners)), folded_ticks(style(algo).name for algo in learners))
     grid(ax, axis="y")
 
 
-def _draw_scalings(ax: Axes, scalings: Scalings, drawing: Drawing, *, logarithmic: bool) -> list[End]:
+def _draw_points(ax: Axes, at: Sequence[float], points: Sequence[Estimate], look: Mapping[str, Any]) -> None:
+    """Draw a line through points, with their intervals."""
+    ax.plot(at, [point.value for point in points], **look)
+    bars = [(x, bar.low, bar.high) for x, bar in zip(at, points, strict=True) if np.isfinite([bar.low, bar.high]).all()]
+    ax.vlines(*np.reshape(bars, (-1, 3)).T, color=look["color"], linewidth=1.2)
+
+
+def _draw_scalings(ax: Axes, scalings: Scalings, drawing: Drawing, *, logarithmic: bool, joined: bool) -> list[End]:
     """Draw a panel, and return the labels of its lines."""
     ends: list[End] = []
-    for learner, points in scalings.items():
+    # Learners that are compared with slopes keep their places.
+    factors = beside(len(scalings), 0.0 if drawing.level is not None else _OCTAVES)
+    for (learner, points), factor in zip(scalings.items(), factors, strict=True):
         variants = [variant for algo, variant in scalings if algo == learner[0]]
         look = look_of(learner[0], variants.index(learner[1]))
         shown = _drawable(points)
         if not shown:
             continue
-        values = [point.value for point in shown.values()]
-        ax.plot(list(shown), values, **look)
-        ends.append(End(_label(learner), max(shown), shown[max(shown)].value, look["color"], is_heavy(look)))
+        at, last = [value * factor for value in shown], shown[max(shown)].value
+        _draw_points(ax, at, list(shown.values()), look if joined else {**look, "linestyle": "none"})
+        ends.append(End(_label(learner), at[-1], last, look["color"], is_heavy(look)))
         if len(points) == 1:  # the learner does not depend on the variable
-            ax.axhline(values[0], color=look["color"], linewidth=0.8, zorder=1)
-        bars = {at: bar for at, bar in shown.items() if np.isfinite([bar.low, bar.high]).all()}
-        lows, highs = ([getattr(bar, end) for bar in bars.values()] for end in ("low", "high"))
-        ax.vlines(list(bars), lows, highs, color=look["color"], linewidth=1.2)
+            ax.axhline(last, color=look["color"], linewidth=0.8, linestyle=":", zorder=1)
     ax.set_xscale("log")
     if drawing.level is not None or logarithmic:
         ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0)
     set_ticks(ax)
     marks = sorted({at for points in scalings.values() for at in points})
     ax.set_xticks(marks, list(map(compact, marks)))
@@ -385,33 +402,28 @@ def _draw_guides(ax: Axes, ends: np.ndarray, start: float) -> list[End]:
     return labels
 
 
-def _draw_interval(ax: Axes, row: int, estimate: Estimate, colour: str) -> None:
-    if np.isfinite([estimate.low, estimate.high]).all():
-        ax.hlines(row, estimate.low, estimate.high, color=colour, linewidth=1.8, zorder=2)
+def _draw_bills(
+    ax: Axes, series: Sequence[Series], looks: Looks, sizes: Mapping[object, Mapping[str, float]], x: Axis, y: Axis
+) -> None:
+    """Draw a panel: a marker for each learner and k, of the size of that k."""
+    paid = [float(along(x.column, curve, curve.mean)[-1]) for curve in series]
+    factors = beside(len(looks), _SPREAD * np.log2(max(paid) / min(paid)))
+    aside = dict(zip(looks, factors, strict=True))
+    for at, curve in zip(paid, series, strict=True):
+        comparison = ResampledCurves([curve], y.column, "examples")
+        error = of_ratio(comparison.means(curve).end, comparison.repetitions)
+        look = {**looks[curve.label], **sizes[curve.config["k"]]}
+        _draw_points(ax, [at * aside[curve.label]], [error], look)
+    if y.zero is not None:
+        ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
+    ax.set(xscale="log", yscale="log")
+    set_ticks(ax)
+    grid(ax)
 
 
 def _draw_ratio(ax: Axes, row: int, ratio: Estimate, colour: str, marker: str) -> None:
     ax.plot(ratio.value, row, linestyle="none", marker=marker, markersize=6.5, color=colour, zorder=3)
-    _draw_interval(ax, row, ratio, colour)
+    if np.isfinite([ratio.low, ratio.high]).all():
+        ax.hlines(row, ratio.low, ratio.high, color=colour, linewidth=1.8, zorder=2)
     offset: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center"}
     ax.annotate(f"{ratio.value:.2f}", (ratio.value, row), fontsize=8.0, **offset)
-
-
-def _draw_bill(ax: Axes, row: int, bill: PaidAndError, colour: str) -> None:
-    paid = bill.run + bill.tuning
-    ax.barh(row, bill.run, color=colour, height=0.62, zorder=2)
-    ax.barh(row, bill.tuning, left=bill.run, color=_TUNING, height=0.62, zorder=2)
-    offset: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
-    ax.annotate(compact(float(f"{paid:.3g}")), (paid, row), fontsize=7.5, **offset)
-
-
-def _draw_error(ax: Axes, row: int, error: Estimate, look: Mapping[str, Any], top: float) -> None:
-    """Draw a dot with its interval; an arrow with its value if it lies beyond the end of the axis."""
-    beyond = not error.value <= top
-    marker = ">" if beyond else look["marker"]
-    dot: dict[str, Any] = {"linestyle": "none", "marker": marker, "markersize": 6, "color": look["color"]}
-    ax.plot(min(error.value, top), row, zorder=3, clip_on=False, **dot)
-    if beyond:
-        ax.annotate(f"{error.value:.3g} ", (top, row), ha="right", va="center", fontsize=7.5)
-    else:
-        _draw_interval(ax, row, error, look["color"])

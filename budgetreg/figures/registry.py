@@ -24,7 +24,7 @@ from budgetreg.runs.series import labelled, read_folder
 _MODULES = {
     "curves": "curves",
     "paired": "paired",
-    **dict.fromkeys(("dots", "scaling", "ratios", "bills"), "points"),
+    **dict.fromkeys(("dots", "scaling", "ratios", "relative", "bills"), "points"),
     "advice": "advice",
     "study": "study",
 }
@@ -56,9 +56,11 @@ def plot(subject: Any, target: Path, name: str, drawing: Drawing = PLAIN) -> lis
     """
     draw = getattr(import_module(f"budgetreg.figures.{_MODULES[drawing.kind]}"), f"draw_{drawing.kind}")
     from budgetreg.figures.canvas import own_settings, write_figure
+    from budgetreg.figures.looks import called
 
     with own_settings():
-        figure, title, paragraphs = draw(subject, drawing)
+        shown = list(map(called, subject)) if drawing.kind not in ("advice", "study") else subject
+        figure, title, paragraphs = draw(shown, drawing)
         return write_figure(figure, caption(f"{name}: {title}", paragraphs), target, name)
 
 

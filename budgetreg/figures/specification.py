@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.claims import Published
-from budgetreg.analysis.comparisons import Condition, select
+from budgetreg.analysis.comparisons import Condition
 from budgetreg.analysis.intervals import FEWEST, ONE_SIDED, of_ratio, weights
 from budgetreg.config.nested import common, flatten
 from budgetreg.config.options import (
@@ -39,7 +39,7 @@ _VERDICTS = Requirement(
     ),
 )
 _RULES: Rules = {
-    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios")),
+    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios", "relative")),
     "also": ("the kinds of further figures, by the ends of their names", _FURTHER),
     "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
     "x_scale": ("the scale of the x axis", one_of("log", "linear")),
@@ -50,11 +50,12 @@ _RULES: Rules = {
     "finding": ("the figure's title: what it shows", TEXT),
     "rests_on": ("the claims that the title rests on, by verdict", _VERDICTS),
     "band": ("the band", one_of("interval", "spread")),
-    "named": ("the learners that are not grey", LIST),
+    "named": ("the learners with bands", LIST),
     "names": ("what labels are called", MAPPING),
+    "of": ("the learner that is compared with others", NAME | MAPPING | NOTHING),
+    "columns": ("the key that has a panel of relative errors for each value", NAME | NOTHING),
     "against": ("the learner that others are compared with", NAME | MAPPING | NOTHING),
     "beside": ("the recipes whose results the figure shows, too", LIST),
-    "apart": ("the learners with panels of their own", LIST),
     "until": ("the last x of curves that is shown", POSITIVE | NOTHING),
     "top": ("where the y axis ends", POSITIVE | NOTHING),
     "bottom": ("where the y axis begins", POSITIVE | NOTHING),
@@ -77,11 +78,11 @@ class Drawing:
 
     Attributes
     ----------
-    kind : {'curves', 'dots', 'scaling', 'paired', 'ratios', 'bills', 'advice', 'study'}
+    kind : {'curves', 'dots', 'scaling', 'paired', 'ratios', 'relative', 'bills', 'advice', 'study'}
         Curves; a dot per data set and learner at the last checkpoint, with the median; a point per learner and
         value of a variable; a panel per learner, with its paired difference from one of them; the last errors of
-        variants, divided by that of one of them; what was paid beside the last error; and what
-        commands draw of a recommendation and of a study.
+        variants, divided by that of one of them; the error of one learner along a curve, divided by the least of
+        others; the last error against what was paid; and what commands draw of a recommendation and of a study.
     also : mapping of str to str
         The kinds of further figures of the same curves, by what their files' names end with.
     x : str or None
@@ -102,15 +103,18 @@ class Drawing:
     band : {'interval', 'spread'}
         The 90 % interval of the mean by bootstrap, or 5 to 95 % of repetitions that differ in the true weights.
     named : sequence of str
-        Learners that keep their colours and labels while all others are grey; none: all keep them.
+        Learners with wide lines and bands, while all others are thin and without bands; none: all have them.
     names : mapping of str to str
         What some labels are called in the figure.
+    of : str, mapping or None
+        The learner whose relative errors are drawn.
+    columns : str or None
+        The key of the configuration, such as ``dataset.d``, that has a panel of relative errors for each value; None:
+        they have a single panel. Each of `panels` has a line there.
     against : str, mapping or None
         The learner that others are compared with, as in claims.
     beside : sequence of str
         Recipes whose panels the figure shows before those of its own.
-    apart : sequence of str
-        Learners that have panels of their own below those of the others, with the one of `against` beside them.
     until : float or None
         Checkpoints beyond this x are not shown; None: all are.
     top : float or None
@@ -150,9 +154,10 @@ class Drawing:
     band: str = "interval"
     named: Sequence[str] = field(default_factory=list)
     names: Mapping[str, str] = field(default_factory=dict)
+    of: Condition | None = None
+    columns: str | None = None
     against: Condition | None = None
     beside: Sequence[str] = field(default_factory=list)
-    apart: Sequence[str] = field(default_factory=list)
     until: float | None = None
     top: float | None = None
     bottom: float | None = None
@@ -166,9 +171,17 @@ class Drawing:
     note: str = ""
 
     def figures(self, name: str) -> dict[str, "Drawing"]:
-        """Return the drawing of each figure by the name of its files; the first has the given name."""
-        further = {f"{name}_{end}": replace(self, kind=kind, also={}) for end, kind in self.also.items()}
+        """Return the drawing of each figure by the name of its files; the first has the given name.
+
+        Further figures show all k together.
+        """
+        of_all_k: dict[str, Any] = {"also": {}, "panels": [key for key in self.panels if key != "k"] or ["dataset"]}
+        further = {f"{name}_{end}": replace(self, kind=kind, **of_all_k) for end, kind in self.also.items()}
         return {name: self, **further}
+
+    def is_named(self, algo: str) -> bool:
+        """Return whether a learner has a wide line and a band."""
+        return not self.named or algo in self.named
 
     def panel(self, series: Series) -> str:
         """Return the name of the panel that shows a series."""
@@ -189,16 +202,6 @@ class Drawing:
         """Return the published points of a series against a variable; None if there are none."""
         points = self.published_beside.get(str(series.config.get("experiment")), self.published)
         return points.get((series.algo, x))
-
-    def rows(self, series: Sequence[Series]) -> list[list[list[Series]]]:
-        """Return the series of each panel of curves: first those of most learners, then those of the ones apart."""
-        panels = list(self.split(series).values())
-        if not self.apart:
-            return [panels]
-        beside = {id(curve) for curve in select(series, self.against)} if self.against else set()
-        most = [[curve for curve in panel if curve.algo not in self.apart] for panel in panels]
-        apart = [[curve for curve in panel if curve.algo in self.apart or id(curve) in beside] for panel in panels]
-        return [most, apart]
 
     def title(self, series: Sequence[Series]) -> str:
         """Return the title of the panel that shows some series."""
@@ -241,8 +244,10 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     check(filled, _RULES, "figure")
     if (filled["kind"] == "scaling") != (filled["over"] is not None):
         raise ConfigError("figure.over: a figure of the kind scaling needs it, and no other")
-    if filled["kind"] in ("paired", "ratios") and filled["against"] is None:
+    if filled["kind"] in ("paired", "ratios", "relative") and filled["against"] is None:
         raise ConfigError(f"figure.against: a figure of the kind {filled['kind']} needs it")
+    if (filled["kind"] == "relative") != (filled["of"] is not None):
+        raise ConfigError("figure.of: a figure of the kind relative needs it, and no other")
     texts = {key: {str(value): str(text) for value, text in filled[key].items()} for key in ("titles", "names")}
     panels = filled["panels"] if isinstance(filled["panels"], list) else [filled["panels"]]
     return Drawing(**{**filled, **texts, "panels": panels})
@@ -358,7 +363,7 @@ PAID_COST = Axis(
 )
 EFFECTIVE_EXAMPLES = Axis(
     "effective_examples",
-    "m (r/d)² / n",
+    "m (r/d)² / n, for m examples of d attributes, r of which are seen, and n dimensions",
     "effective examples",
     "m (r/d)² / n, for m examples of d attributes, r of which are seen, and n dimensions of the subspace",
 )
@@ -378,7 +383,7 @@ def _relative_to(predictor: str, does: str, constant: str, more: str = "") -> Ax
 RELATIVE = _relative_to("of the zero predictor", "always answers zero", "zero")
 TO_THE_MEAN = _relative_to("of the mean predictor", "always answers the mean of the training targets", "mean")
 TO_EITHER = _relative_to(
-    "without attributes",
+    "of the constant predictor",
     "sees no attribute",
     "constant",
     "; it answers the mean of the training targets for learners with an intercept, and else zero",
@@ -423,7 +428,13 @@ ANGLE = Axis(
     "principal angle",
     "largest angle between the subspace and the best one, in degrees",
 )
-_X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, COST, PAID_COST, EFFECTIVE_EXAMPLES)}
+FULL_ROWS = Axis(
+    "full_rows",
+    "full rows for the same number of attributes / d",
+    "full rows",
+    "how many full rows have as many attributes as were charged by each checkpoint, divided by d",
+)
+_X = {axis.column: axis for axis in (ATTRIBUTES, PAID, EXAMPLES, COST, PAID_COST, EFFECTIVE_EXAMPLES, FULL_ROWS)}
 _Y = {axis.column: axis for axis in (RELATIVE, SVR_LOSS, MSE, ERROR_RATE, RELATIVE_ERROR, EXCESS_LOSS, ANGLE)}
 
 

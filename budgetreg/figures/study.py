@@ -21,23 +21,26 @@ from budgetreg.figures.looks import COLOURS
 from budgetreg.figures.specification import Drawing
 from budgetreg.notices import in_one_line
 from budgetreg.study import Study
+from budgetreg.study.error import LARGEST
 from budgetreg.study.forecast import Estimates
 from budgetreg.study.state import StudyBill
 
 _SIZE, _ROW, _LEAST = (9.0, 3.2), 0.2, 1.4  # inches: of the figure, its height for each attribute, and besides
 _MOST = 30  # attributes that have a bar
+_ASIDE = 0.03  # of what was spent, between two intervals that would hide each other
 _PARTS = {
     "beforehand": ("known beforehand", "grey"),
-    "paid": ("paid for", "blue"),
+    "paid": ("paid for", "indigo"),
     "on_order": ("on order", "orange"),
-    "unavailable": ("unavailable", "black"),
+    "unavailable": ("unavailable", "vermillion"),
 }
 
 
 def draw_study(study: Study, drawing: Drawing) -> Drawn:
     """Draw the estimates of a study so far, the forecast of the last one, and what was bought."""
     n, bill, history = len(study.state().examples), study.bill(), study.history()
-    name, shown = study.path.resolve().stem, bill.by_attribute.head(_MOST)
+    name, known = study.path.resolve().stem, bill.by_attribute[["beforehand", "paid"]].sum(axis=1)
+    shown = bill.by_attribute.loc[known.sort_values(ascending=False, kind="stable").index[:_MOST]]
     figure = Figure((_SIZE[0], max(_SIZE[1], _LEAST + _ROW * len(shown))), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     entries = _draw_error(left, bill, history)
@@ -73,9 +76,17 @@ def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict
         entries["estimated error, 90 % interval"] = ax.errorbar(
             spent, complete, _bars(complete, low, high), color=ours, marker="o", linewidth=2.6, elinewidth=1.5
         )
-        bought = [each.error.as_bought.estimate for each in history]
-        (entries["with as many attributes as were bought"],) = ax.plot(
-            spent, bought, color=grey, marker="s", linewidth=1.5, markersize=5
+        bought, low, high = np.array([_numbers(each.error.as_bought) for each in history]).T
+        beside = spent + _ASIDE * spent[-1]
+        entries["with as many attributes as were bought"] = ax.errorbar(
+            beside,
+            bought,
+            _bars(bought, low, high),
+            color=grey,
+            marker="s",
+            linewidth=1.5,
+            elinewidth=1.0,
+            markersize=5,
         )
         further = history[-1].further
         if further:
@@ -132,8 +143,9 @@ def _paragraphs(bill: StudyBill, history: Sequence[Estimates], shown: int) -> li
     meaning = (
         "Left: the mean squared error relative to that of the mean target, for a new example of which all attributes "
         "are measured, estimated by cross-fitting without any complete row; and for one of which as many are measured "
-        "as were bought on average. The forecast is for further orders at random. Right: what is known of each "
-        f"attribute{f', the first {shown}' if shown < d else ''}."
+        f"as were bought on average. No estimate and no interval exceeds {LARGEST}. The forecast is for further orders "
+        "at random. Right: what is known of each attribute, "
+        f"{f'the {shown} with most values' if shown < d else 'those with most values first'}."
     )
     lines = [
         f"{each.spent:,g} {bill.unit}: error {_text(each.error.complete)}, as bought {_text(each.error.as_bought)}"

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich import box
+from rich.console import Console, ConsoleOptions
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -23,7 +25,8 @@ from budgetreg.study.forecast import Estimates
 from budgetreg.study.state import UNORDERED, State, StudyBill
 
 _MOST_ROWS = 20
-_NARROW = 9  # letters of a column with deviations or intervals
+_NARROW = 7  # letters of a column with deviations or intervals
+_READABLE = 100  # letters of a line
 _ROUNDING = 1e-12
 OF_LABELS = {"test_error_rate": "error rate", AUC: "AUC"}
 """Names of the measures of targets with two values."""
@@ -37,8 +40,8 @@ _OF_SUBSPACES = {"excess_loss": "excess loss", "relative_error": "relative error
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
 _WORSE_BY = "worse by"
 _ABOUT_WORSE_BY = (
-    f"{_WORSE_BY}: error above that of the best that sees as much of an example, with its 90 % interval, over the "
-    "repetitions that these have in common"
+    f"{_WORSE_BY}: error minus that of the best that sees k attributes, or of the best on full rows, with its 90 % "
+    "interval over shared repetitions"
 )
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that without attributes"
 _SUBSPACE_MEANING = (
@@ -89,8 +92,8 @@ def run_table(folder: Path) -> Table:
     return table
 
 
-def comparison_table(series: Sequence[Series]) -> Table:
-    """Return a table of several runs at their last checkpoints: learners on a budget, then on full rows, best first.
+def comparison_tables(series: Sequence[Series]) -> list[Table]:
+    """Return a table for each data set of how several runs end: those on a budget, then on full rows, the best first.
 
     Parameters
     ----------
@@ -99,39 +102,40 @@ def comparison_table(series: Sequence[Series]) -> Table:
 
     Returns
     -------
-    Table
-        One row per series, with its difference from the best of its group: same data set, full rows or a budget.
+    list of Table
+        One row per series, with its difference from the best of its group: full rows or a budget.
     """
+    return [_comparison(list(group)) for _, group in groupby(series, key=lambda curve: curve.dataset)]
+
+
+def _comparison(series: Sequence[Series]) -> Table:
+    """Return the table of the runs on one data set."""
     of_subspaces = series[0].of_subspaces
     by = "relative_error" if of_subspaces else "test_relative"
     ranks = [
-        [(curve, curve.mean.iloc[-1], behind) for curve, behind in _ranks(list(group), by)]
-        for _, group in groupby(sorted(series, key=_kind), key=_kind)
+        [(curve, curve.mean.iloc[-1], behind) for curve, behind in _ranks(group, by)]
+        for group in ([curve for curve in series if curve.of_full_rows == full] for full in (False, True))
+        if group
     ]
     last = pd.DataFrame([row for group in ranks for _, row, _ in group])
     measures = {key: head for key, head in _measures(series, last).items() if key not in _ONLY_ALONG_A_RUN}
     largest = last[list(measures)].max()
-    datasets = {curve.dataset for curve in series}
-    several = len(datasets) > 1
     units = _units(series)
-    words = ("data set", "learner", "sees") if several else ("learner", "sees")
-    numbers = ("k", *_heads(units, measures), _WORSE_BY, "reps")
     table = new_table(
-        "At the last checkpoint" if several else f"{datasets.pop()}, at the last checkpoint",
+        f"{series[0].dataset}, at the last checkpoint",
         [f"{_SUBSPACE_MEANING if of_subspaces else _MEANING}; {_ABOUT_WORSE_BY}"],
-        *(Column(head, overflow="fold") for head in words),
+        *(Column(head, overflow="fold") for head in ("learner", "sees")),
         # On a narrow terminal, deviations and intervals stand below their numbers.
         *(
             Column(head, justify="right", overflow="fold", min_width=_NARROW)
             if head in (_WORSE_BY, *measures.values())
-            else Column(head, justify="right", no_wrap=True)
-            for head in numbers
+            else Column(head, justify="right", no_wrap=True, min_width=len(head))
+            for head in ("k", *_heads(units, measures), _WORSE_BY, "reps")
         ),
     )
     for group in ranks:
         for curve, row, behind in group:
             table.add_row(
-                *([curve.dataset] if several else []),
                 f"{curve.algo} {curve.variant}".strip(),
                 "all" if curve.of_full_rows else "k",
                 str(curve.k),
@@ -141,11 +145,6 @@ def comparison_table(series: Sequence[Series]) -> Table:
             )
         table.add_section()
     return table
-
-
-def _kind(series: Series) -> tuple[str, bool]:
-    """Return what all series of one ranking share."""
-    return series.dataset, series.of_full_rows
 
 
 def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
@@ -158,12 +157,20 @@ def _ranks(series: Sequence[Series], by: str) -> list[tuple[Series, str]]:
     return [(best[0], "-"), *((curve, with_interval(behind)) for curve, behind in others)]
 
 
+class _Notes(Text):
+    """Lines below a table that are as wide as the terminal, or as 100 letters, even if the table is narrower."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        width = min(console.width, max(_READABLE, options.max_width))
+        yield from super().__rich_console__(console, options.update(width=width, justify="default"))
+
+
 def new_table(title: str, caption: Iterable[str], *columns: str | Column) -> Table:
     """Return an empty table in the style of all results, with the lines of its caption."""
     return Table(
         *columns,
         title=title,
-        caption=Text("\n".join(map(in_one_line, caption)), "table.caption"),
+        caption=_Notes("\n".join(map(in_one_line, caption)), "table.caption"),
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
@@ -217,8 +224,8 @@ def _bill(series: Series) -> str:
     return "; ".join(filter(None, parts))
 
 
-SAVED = {"attributes": "times fewer", "cost": "times less"}
-"""What can be compared, and what a saving of it is called."""
+SAVED = ("attributes", "cost")
+"""What can be compared."""
 
 
 def savings_table(
@@ -257,15 +264,21 @@ def savings_table(
     except Incomparable as error:
         raise DataError(f"{series[0].dataset}: {error}") from error
     if not needs:
-        raise DataError(f"{series[0].dataset}: no curve falls to a round level; give one, such as error=0.5")
+        flat = "no curve falls to a round level; give one"
+        if all(len(run.mean) == 1 for run in series):
+            flat = "the runs have one checkpoint each: run them with checkpoints=10, or give an error to reach"
+        raise DataError(f"{series[0].dataset}: {flat}, such as error=0.5")
     known = {head: values for head, values in measures.items() if values}
     paid = unit if unit and axis == "cost" else axis
-    numbers = right(paid, "90 % interval", *known, SAVED[axis], "90 % interval")
-    heads = [*right("error"), "learner", *numbers, "than"]
+    numbers = right(paid, "90 % interval", *known, "ratio", "90 % interval")
+    heads = [*right("error"), "learner", *numbers, "reference"]
     full = any(run.of_full_rows and not run.of_subspaces for run in series)
     best = "the best of these runs" if first is None else f"the best run in {first}"
-    than = "the learner on full rows that needs least" if full else f"{reference}, {best}"
-    about = [f"than: {than}", *([f"{' and '.join(known)}: where the error is reached"] if known else [])]
+    named = "the learner on full rows that needs least" if full else f"{reference}, {best}"
+    about = [
+        f"reference: {named}; ratio: what it needs / what the learner needs",
+        *([f"{' and '.join(known)}: where the error is reached"] if known else []),
+    ]
     rows = _rows(needs, list(zip(*known.values(), strict=True)))
     return table(heads, rows, title=f"{series[0].dataset}: {y.label}"), "; ".join(about)
 
@@ -316,9 +329,11 @@ ABOUT_ESTIMATES = "error relative to that of the mean target, estimated without 
 def size_of(state: State) -> str:
     """Return how many examples, targets, attributes and values a study has."""
     n, d = state.values.shape
+    excluded = int(state.excluded.sum())
     return (
         f"{plural(n, 'example')}, {int(state.known_targets.sum()):,} of them with the target {state.facts['target']}; "
         f"{plural(d, 'attribute')}; {int(state.known.sum()):,} of {plural(n * d, 'value')} known"
+        f"{f', {excluded:,} excluded' if excluded else ''}"
     )
 
 
@@ -343,8 +358,8 @@ def bill_tables(bill: StudyBill) -> Iterator[Table]:
     """Give the bill by attribute and, if there are orders, by order."""
     heads = ("attribute", *right("price", "free", "paid", "on order", "unavailable", bill.unit))
     rows = (
-        (name, exact_money(price), *counts, exact_money(cost))
-        for name, price, *counts, cost in bill.by_attribute.itertuples(index=False)
+        (f"{name} (excluded)" if excluded else name, exact_money(price), *counts, exact_money(cost))
+        for name, price, *counts, cost, excluded in bill.by_attribute.itertuples(index=False)
     )
     yield table(heads, rows)
     if bill.by_order.empty:

@@ -154,6 +154,8 @@ class WithIntercept(NamedTuple):
     """Returns what the learner knows of the attributes and the target of a stream; None if it models none."""
     left_out: np.ndarray | None = None
     """The attributes, bool of shape (F, d), whose scale the values seen do not show; None if there are none."""
+    selection: Callable[[int], JointMoments] | None = None
+    """Returns moments by which attributes for predictions are selected, of learners that model none; None for none."""
 
 
 Outputs = np.ndarray | WithIntercept
@@ -171,6 +173,10 @@ class Origin(NamedTuple):
     """Returns what the learner knows of attributes as the accessor returns them; None if it models none."""
     left_out: np.ndarray | None = None
     """The attributes, bool of shape (d,), whose scale the values seen do not show; None if there are none."""
+    selection: Callable[[], JointMoments] | None = None
+    """Returns moments by which attributes for predictions are selected, of learners that model none; None for none."""
+    seen: Callable[[int], tuple[np.ndarray, np.ndarray]] | None = None
+    """Returns the rows and cells that a setting has seen, see `budgetreg.metering.ledger.RevealLog.seen`."""
 
 
 def sums(attributes: np.ndarray, values: np.ndarray, d: int) -> np.ndarray:

@@ -101,6 +101,7 @@ class Config:
     pilot: int | str
     axis: str
     total: int | None
+    predict_k: int | None
     repetitions: int
     seed: int
     checkpoints: int | tuple[float, ...]

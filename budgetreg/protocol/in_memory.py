@@ -39,12 +39,15 @@ class Learned:
         The row of ``runs.csv``: the bill, and the parameters.
     left_out : tuple of int
         Attributes that are left out, as the values seen do not show their scale.
+    visible : ndarray of int or None
+        The attributes that predictions see, ascending; None for all.
     """
 
     model: Mapping[str, np.ndarray]
     moments: JointMoments | None
     run: Mapping[str, Any]
     left_out: tuple[int, ...] = ()
+    visible: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class FitOptions:
         Values that cross-validation tries; those that are not given are those of the learner's file.
     folds : int
         Of the cross-validation.
-    center, scale, intercept, pilot
+    center, scale, intercept, pilot, predict_k
         As for ``budgetreg fit``.
     """
 
@@ -81,6 +84,7 @@ class FitOptions:
     scale: str | None = None
     intercept: str | None = None
     pilot: int | str | None = None
+    predict_k: int | None = None
 
 
 def learn_table(
@@ -128,7 +132,7 @@ def learn_table(
         (result,) = widening(run, plan, [0], lambda done: None, config.tuning.widen)
     without = learned[-1].left_out
     left_out = () if without is None else tuple(np.flatnonzero(without).tolist())
-    return Learned(result["model"], learned[-1].moments(), result["run"], left_out)
+    return Learned(result["model"], learned[-1].moments(), result["run"], left_out, learned[-1].visible)
 
 
 def _configuration(choices: FitOptions, d: int) -> Config:
@@ -153,6 +157,7 @@ def _configuration(choices: FitOptions, d: int) -> Config:
             "pilot": pilot,
             "axis": "attributes",
             "total": None,
+            "predict_k": choices.predict_k,
             "repetitions": 1,
             "seed": choices.seed,
             "checkpoints": 1,

@@ -38,6 +38,8 @@ class Evaluation(NamedTuple):
     """Returns the moments that were learned at the last checkpoint; None if none are modelled, or at another one."""
     left_out: np.ndarray | None = None
     """The attributes, bool of shape (d,), that are left out at the last checkpoint; None if there are none."""
+    visible: np.ndarray | None = None
+    """The attributes that predictions see at the last checkpoint; None for all of them."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,11 @@ class Outcome:
             "edge_before": self._edge(best[:-1]),
             "model": {name: _plain(array) for name, array in {**self.last.model, **self._calibration()}.items()},
         }
-        left_out = self.last.left_out
+        visible, left_out = self.last.visible, self.last.left_out
+        if visible is not None:
+            result["run"]["predicted_from"] = visible.size
+            if plan.prices:
+                result["run"]["predicted_cost"] = plan.prices.of(np.bincount(visible, minlength=plan.d))
         if left_out is not None and left_out.any():
             result["left_out"] = [self.split.data.label(i) for i in np.flatnonzero(left_out).tolist()]
         if plan.prices and final.reveals is not None:
@@ -122,7 +128,8 @@ class Outcome:
             return {}
         y = table.y[np.concatenate([split.pilot, split.order])]
         task = plan.config.algo.task
-        if self.folds and isinstance(task, Regression) and task.delta is None:
+        narrow = self.last.visible is not None  # the folds judged regressors of all attributes
+        if self.folds and not narrow and isinstance(task, Regression) and task.delta is None:
             losses = np.array([fold.kept[-1][self.best[-1]] for fold in self.folds])
             explained = explained_by_folds(losses, y)
         else:

@@ -192,7 +192,10 @@ def _advance_batch(
     for checkpoint, outputs, origins in contract.run(config.algo, accessor, settings, ends, rngs, given):
         for s, each in enumerate(batch):
             if checkpoint in each.checkpoints:
-                kept[s].append(evaluate[s](len(kept[s]), outputs[s], origins[s]))
+                origin = origins[s]
+                if each.final:
+                    origin = origin._replace(seen=partial(log.seen, s - (len(batch) - n_final)))
+                kept[s].append(evaluate[s](len(kept[s]), outputs[s], origin))
     bill = accessor.bill()
     total = bill.reveals.until() if bill.reveals else None
     until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in ends} if bill.reveals else {}

@@ -142,7 +142,8 @@ class Plan(Spending):
         """
         outputs = 8 * self.d * self.n_settings * len(self.checkpoints)
         alike = self.config.algo.unequal_lengths and not self.config.ends_with_money
-        return self.tuned and alike and outputs <= WORKER_BYTES
+        # What a prediction sees is chosen from what was seen by then.
+        return self.tuned and alike and outputs <= WORKER_BYTES and self.config.predict_k is None
 
     @property
     def streams_at_once(self) -> int:
@@ -285,6 +286,8 @@ def _check_config(config: Config) -> None:
             )
     if config.intercept == "mean" and not algo.predicts:
         raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
+    if config.predict_k is not None and not algo.predicts:
+        raise ConfigError(f"predict_k={config.predict_k}: {algo.name} learns a subspace and predicts nothing; use null")
     no_origin = algo.skipped_checks.get("origin")
     if no_origin and (config.intercept == "mean" or config.dataset.center == "revealed"):
         raise ConfigError(f"{algo.name}: {no_origin}: use intercept=none, and dataset.center=none or full")
@@ -394,7 +397,7 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
         )
     if plan.free is not None:
         names = shown([plan.prices.names[at] for at in np.flatnonzero(plan.free)]) if plan.prices else ""
-        yield f"free attributes are seen of every example, beside those that are drawn, and are on no bill: {names}"
+        yield f"free attributes are seen for every example, beside those that are drawn, and are on no bill: {names}"
     if plan.groups is not None:
         yield (
             "attributes of a group are bought together, and count as one in k, in the bill and on the axis: "

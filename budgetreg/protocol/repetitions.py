@@ -12,6 +12,7 @@ from budgetreg.metering.table import Origin, Table, stack
 from budgetreg.protocol.outcome import Evaluation, Outcome, Result
 from budgetreg.protocol.passes import Evaluate, Pass, PassResult, Progress, advance, advance_within_total, portion
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.prediction import narrowed, spread
 from budgetreg.protocol.split import Split, fold_parts, split_data
 from budgetreg.protocol.tuning import winners
 from budgetreg.tasks import Task
@@ -188,14 +189,26 @@ def _test(plan: Plan, split: Split, settings: np.ndarray) -> Evaluate:
     task = plan.config.algo.task
 
     def test(checkpoint: int, outputs: np.ndarray, origin: Origin) -> Evaluation:
-        setting = int(settings[checkpoint])
-        errors = split.judge.columns(outputs, setting, origin)
+        setting, most, visible = int(settings[checkpoint]), plan.config.predict_k, None
+        if most is not None:
+            seen = partial(_spread, plan, split, origin, setting)
+            outputs, origin, visible = narrowed(outputs, setting, origin, most, seen, intercept=plan.intercept)
+            setting = 0
+        errors = split.judge.columns(outputs, setting, origin, visible)
         if checkpoint < len(settings) - 1:
             return Evaluation(errors)
         moments = partial(task.moments, split.table, origin)
-        return Evaluation(errors, task.model(split.table, outputs, setting, origin), moments, origin.left_out)
+        return Evaluation(errors, task.model(split.table, outputs, setting, origin), moments, origin.left_out, visible)
 
     return test
+
+
+def _spread(plan: Plan, split: Split, origin: Origin, setting: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return means, deviations and number of the values that a setting has seen, the pilot's rows among them."""
+    assert origin.seen is not None
+    rows, cells = origin.seen(setting)
+    pilot = split.pilot[: plan.pilot_before_learning]
+    return spread(split.table, np.append(pilot, rows - split.first_row), cells - split.first_row * plan.d)
 
 
 def _copy(checkpoint: int, outputs: np.ndarray, origin: Origin) -> tuple[np.ndarray, Origin]:

@@ -72,7 +72,7 @@ class Rates:
     groups : Groups or None
         Attributes that are bought together, and count as one everywhere here; None if each is alone.
     free : ndarray of bool, shape (d,), or None
-        Attributes that cost nothing: they are seen of every example; None if all have a price.
+        Attributes that cost nothing: they are seen for every example; None if all have a price.
     uncharged : ndarray of bool, shape (d,), or None
         Attributes that are on no bill: those that are free, and all of a group but one; None if all are charged.
     full_row : int

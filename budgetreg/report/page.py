@@ -64,8 +64,10 @@ class PageImage:
         What it shows, for readers who do not see it.
     title : str
         The line below it.
+    about : sequence of str
+        What its axes and bands mean, a paragraph each.
     making : sequence of str
-        How it was made, a paragraph each.
+        How it was made, a paragraph each, which ends the section.
     """
 
     source: str
@@ -73,6 +75,7 @@ class PageImage:
     height: int
     alternative: str
     title: str
+    about: Sequence[str] = ()
     making: Sequence[str] = ()
 
 
@@ -198,7 +201,7 @@ def image_of(path: Path) -> PageImage:
     if not content.startswith(_MAGIC) or len(content) < _SIZE_AT + 8:
         raise DataError(f"{path} is damaged: it is no PNG file; budgetreg plot draws it again")
     width, height = (round(_SCALE * pixels) for pixels in unpack_from(">II", content, _SIZE_AT))
-    title, *making = text.strip().split("\n\n")
+    title, about, making = (f"{text.strip()}\n\n\n\n").split("\n\n", 2)
     title = " ".join(title.split())
     return PageImage(
         f"data:image/png;base64,{b64encode(content).decode()}",
@@ -206,7 +209,8 @@ def image_of(path: Path) -> PageImage:
         height,
         f"{title}. The tables of this section hold its numbers.",
         title,
-        [line for paragraph in making for line in _lines(paragraph)],
+        list(_lines(about)),
+        [line for paragraph in making.split("\n\n") for line in _lines(paragraph)],
     )
 
 

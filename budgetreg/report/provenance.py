@@ -1,5 +1,6 @@
 """What results cost and where they come from: the bill, configurations, data, and what computed them, as tables."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ from budgetreg.config.nested import common, deciding_options, flatten, option_te
 from budgetreg.figures.captions import amount
 from budgetreg.notices import right
 from budgetreg.report.page import PagePart, PageTable, listing
-from budgetreg.runs.manifest import RecordedCell
+from budgetreg.runs.manifest import RecordedCell, read_manifest
 from budgetreg.runs.series import Payments, Series, series_paid
 
 _ABOUT = (
@@ -30,7 +31,7 @@ def bill(series: Sequence[Series]) -> PagePart:
     heads = [*(["data set"] if several else []), "learner", *right("repetitions", *_PARTS, *in_money, _TEST)]
     rows = [[*([curve.dataset] if several else []), *_row(curve, units)] for curve in series]
     caption = f"Paid by a repetition, in {' and '.join(['attributes', *units])}"
-    return PagePart("Bill", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
+    return PagePart("What was paid", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
 
 
 def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
@@ -52,6 +53,9 @@ def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
 
 def _pilot(series: Series) -> str:
     rows = series.config.get("pilot")
+    if rows == "auto" and (manifest := read_manifest(series.folder)) is not None:  # its notes have the number
+        paid = re.search(r"a pilot of \d+ full rows is bought first, ([\d,]+) of ", " ".join(manifest.get("notes", ())))
+        return paid[1] if paid else "0"
     return f"{rows * (series.full_row or series.d):,}" if isinstance(rows, int) else str(rows or "-")
 
 
@@ -97,13 +101,13 @@ def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]
     learners: dict[str, list[str]] = {}
     for learner, promise in dict.fromkeys(promised):
         learners.setdefault(promise, []).append(learner)
-    text = [f"Numbers of {', '.join(names)}, computed again: {line}." for line, names in learners.items()]
+    text = [f"Computing the results of {', '.join(names)} again gives {line}." for line, names in learners.items()]
     sources = list(dict.fromkeys(source for each in computed for source in _sources(each)))
     tables = [*_configurations(computed), _digests(computed, sources), _data(computed)]
     for number, source in enumerate(sources, 1):
         caption = f"What computed them, source {number}" if sources[1:] else "What computed them"
         tables.append(listing(caption, ("what", "value"), source))
-    return PagePart("Provenance", text, tables=tables, folded=True)
+    return PagePart("Settings and provenance", text, tables=tables, folded=True)
 
 
 def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:

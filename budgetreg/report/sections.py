@@ -1,4 +1,4 @@
-"""The sections of a report: runs, advices, models, studies and reproduced figures, as other commands show them."""
+"""The sections of a report: runs, advice, models, studies and reproduced figures, as other commands show them."""
 
 import os
 from collections import Counter
@@ -19,7 +19,7 @@ from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,
     bill_tables,
-    comparison_table,
+    comparison_tables,
     estimates_table,
     paid_in_all,
     right,
@@ -38,6 +38,7 @@ from budgetreg.study import Study
 from budgetreg.study.state import State
 
 _NAMED = 3  # places in the heading of the page
+_ENDS = "Errors at the last checkpoint"
 
 
 def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
@@ -46,7 +47,7 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
     Parameters
     ----------
     places : sequence of Path
-        Folders of runs, advices or reproduced figures, or folders above such, and files of studies; at least one.
+        Folders of runs, of advice or of reproduced figures, or above such, and files of studies; at least one.
     out : Path, optional
         The file. By default ``report.html`` in the folder, for one study its name with the ending ``.html`` beside it,
         and for several places ``report.html`` in the current folder.
@@ -67,7 +68,8 @@ def write_report(places: Sequence[Path], out: Path | None = None) -> Path:
     if os.path.lexists(target):  # which accepts names of any length
         refuse_foreign(target, lambda content: GENERATOR.encode() in content, places)
     sections = [section for place in places for section in _sections(place)]
-    write_atomically(target, html(f"Report: {_names(places)}", __version__, sections))
+    title = f"Report: {_names(places)}" if sections[1:] else sections[0].title
+    write_atomically(target, html(title, __version__, sections))
     return target
 
 
@@ -116,17 +118,15 @@ def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
         Where they were read.
     """
     picture = drawn(lambda folder: plot(series, folder, "curves" if series[1:] else "curve"))
-    tables = [run_table(folder) for folder in folders] if not series[1:] else [comparison_table(series)]
-    parts = [
-        PagePart("Test error", pictures=[picture]),
-        PagePart("Results", tables=[page_table(table) for table in tables]),
-    ]
+    test_error = PagePart("Test error", pictures=[picture])
     if series[1:]:
-        parts.append(_savings(series))
-        title = f"{len(series)} runs on {_listed(curve.dataset for curve in series)}"
-        return Section(title, "sweep", list(_best(series)), parts=parts)
+        title = f"Comparison of {len(series)} runs on {_listed(curve.dataset for curve in series)}"
+        ends = PagePart(_ENDS, tables=list(map(page_table, comparison_tables(series))))
+        return Section(title, "sweep", list(_best(series)), parts=[test_error, ends, _savings(series)])
     (curve,) = series
-    return Section(f"{curve.label} on {curve.dataset}, k = {curve.k}", "run", list(_best(series)), parts=parts)
+    title = f"Test error of {curve.label} on {curve.dataset}, k = {curve.k}"
+    along = PagePart("Errors at the checkpoints", tables=list(map(page_table, map(run_table, folders))))
+    return Section(title, "run", list(_best(series)), parts=[test_error, along])
 
 
 def about_advice(series: Sequence[Series], total: int) -> Section:
@@ -142,13 +142,14 @@ def about_advice(series: Sequence[Series], total: int) -> Section:
     except Incomparable as error:
         raise DataError(f"{series[0].folder.parent}: {error}") from error
     picture = drawn(lambda folder: plot((candidates, total), folder, advice.NAME, Drawing(kind="advice")))
-    lines = [advice.sentence(candidates, total), advice.about_full_rows(candidates)]
-    title = f"Advice for a total of {total:,} {common_unit(series) or 'attributes'} on {series[0].dataset}"
+    verdict, *others = advice.answer(candidates, total)
+    title = f"Recommended learner and k for {total:,} {common_unit(series) or 'attributes'} of {series[0].dataset}"
     parts = [
+        *([PagePart("How the others compare", points=others)] if others else []),
         PagePart("Test error against k", pictures=[picture]),
         PagePart("Candidates", tables=[page_table(advice.advice_table(candidates, total))]),
     ]
-    return Section(title, "advice", [line for line in lines if line], parts=parts)
+    return Section(title, "recommendation", [verdict], parts=parts)
 
 
 def about_fits(series: Sequence[Series]) -> Section:
@@ -171,27 +172,23 @@ def _best(series: Sequence[Series]) -> Iterator[str]:
             candidates = ranked(curves, y.column)
         except Incomparable:  # the tables show each run by itself
             continue
+        about = f"Mean over {repetitions_of(curves)}; error: {y.label}."
         if not curves[1:]:
-            yield f"{_ending(candidates[0])}, mean over {repetitions_of(curves)}. Error: {y.label}."
+            yield f"{candidates[0].series.label} ends at an error of {_ending(candidates[0])}. {about}"
             continue
-        limited, full = (
-            next((each for each in candidates if each.series.of_full_rows == rows), None) for rows in (False, True)
+        kinds = {False: "learners that see k attributes of an example", True: "learners on full rows"}
+        best = {each.series.of_full_rows: each for each in reversed(candidates)}
+        lowest = (
+            f"{best[full].series.label} has the lowest error of {words}: {_ending(best[full])}."
+            for full, words in kinds.items()
+            if full in best
         )
-        clauses = [
-            f"{words}{_ending(each)}"
-            for each, words in ((limited, ""), (full, "of the learners on full rows, " if limited else ""))
-            if each is not None
-        ]
-        yield (
-            f"On {dataset}, the least error at the last checkpoint, mean over {repetitions_of(curves)}: "
-            f"{'; '.join(clauses)}. Error: {y.label}."
-        )
+        yield f"On {dataset}, {' '.join(lowest)} {about}"
 
 
 def _ending(candidate: Candidate) -> str:
     error = with_interval(candidate.error).replace("(", "(90 % interval ")
-    seen = f"{candidate.attributes:,.0f} attributes of {candidate.examples:,} examples"
-    return f"{candidate.series.label} ends at an error of {error}, after {seen}"
+    return f"{error}, after {candidate.attributes:,.0f} attributes of {candidate.examples:,} examples"
 
 
 def _savings(series: Sequence[Series]) -> PagePart:
@@ -240,7 +237,8 @@ class _Kind(NamedTuple):
 def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section]:
     """Give the sections about the runs in and below a folder.
 
-    Learners of regressors and of subspaces, and models without a test, have a section each, as do different advices.
+    Learners of regressors and of subspaces, and models without a test, have a section each, as do different
+    recommendations.
 
     Parameters
     ----------
@@ -302,7 +300,7 @@ def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
     ]
     promised = [(manifest["algo"], manifest["promised"]) for manifest in manifests.values() if "promised" in manifest]
     source = provenance(computed, promised)
-    parts = [*section.parts, bill(series), *([PagePart("Remarks", points=notes)] if notes else []), source]
+    parts = [*section.parts, bill(series), *([PagePart("Remarks on the runs", points=notes)] if notes else []), source]
     return Section(section.title, section.kind, section.findings, parts=parts)
 
 
@@ -325,7 +323,7 @@ def _unfinished(place: Path, runs: Sequence[RunStatus], shown: int) -> tuple[lis
     ]
     return (
         [f"{which}: {finished} of {planned} repetitions are finished. This page shows {shown}."],
-        [PagePart("What is missing", tables=[listing("Runs that are not complete", heads, rows)])],
+        [PagePart("What is missing in these runs", tables=[listing("Runs that are not complete", heads, rows)])],
     )
 
 
@@ -359,12 +357,18 @@ def section_of_study(path: Path) -> Section:
     """
     with Study(path) as study:
         state, bill = study.state(), study.bill()
-        warnings, estimated = [], []
+        warnings, estimated, findings = [], [], [f"{_sentence(paid_in_all(bill))}. {size_of(state)}."]
         try:
             estimates = study.estimates()
         except DataError as error:
             warnings.append(f"There is no estimate of the error: {error}")
         else:
+            now = estimates.error.complete
+            findings.insert(
+                0,
+                f"The estimated error for a new example is {now.estimate:.3f} of that of the mean target (90 % interval"
+                f" {now.low:.3f} to {now.high:.3f}), if all attributes of it are measured.",
+            )
             estimated.append(
                 page_table(estimates_table(estimates, bill.unit), _sentence(ABOUT_ESTIMATES.removesuffix(":")))
             )
@@ -373,11 +377,11 @@ def section_of_study(path: Path) -> Section:
         events = Counter(study.log()["event"])
     bills = [page_table(table, caption) for table, caption in zip(bill_tables(bill), _BILLS, strict=False)]
     parts = [
-        PagePart("Error and what is known", pictures=[picture], tables=estimated),
-        PagePart("Bill", [f"{_sentence(paid_in_all(bill))}."], tables=bills),
-        PagePart("Provenance", tables=list(_provenance(state, events)), folded=True),
+        PagePart("Estimated error, and what is known", pictures=[picture], tables=estimated),
+        PagePart("What was paid", tables=bills),
+        PagePart("Settings and events", tables=list(_provenance(state, events)), folded=True),
     ]
-    return Section(f"Study {name}", "study", [f"{size_of(state)}."], warnings, parts)
+    return Section(f"Study {name}: estimated error and bill", "study", findings, warnings, parts)
 
 
 def _sentence(text: str) -> str:
@@ -417,13 +421,15 @@ def section_of_figure(folder: Path) -> Section:
     parts = [
         *([PagePart("Figure", pictures=pictures)] if pictures else []),
         *claims,
-        *([PagePart("Results", tables=[page_table(comparison_table(series))])] if series else []),
+        *([PagePart(_ENDS, tables=list(map(page_table, comparison_tables(series))))] if series else []),
         *_recorded_savings(folder / SAVINGS),
-        *([PagePart("How it differs", points=differs)] if differs else []),
+        *([PagePart("How this differs from the paper", points=differs)] if differs else []),
         *([bill(series)] if series else []),
         *([provenance(computed, (manifest.get("promised") or {}).items())] if computed else []),
     ]
-    return Section(str(manifest["recipe"]), "reproduced figure", [manifest["title"], *findings], parts=parts)
+    return Section(
+        f"Reproduction of {manifest['recipe']}", "reproduced figure", [manifest["title"], *findings], parts=parts
+    )
 
 
 def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
@@ -447,15 +453,19 @@ def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
         )
         for row in rows
     ]
-    about = "Claims and their verdicts"
-    return [PagePart("Claims", tables=[listing(about, heads, cells, [_MEANING])])], [f"Claims: {tally}{presets}."]
+    return [
+        PagePart(
+            "Claims and verdicts",
+            tables=[listing("Claims, with the statistic that decides each", heads, cells, [_MEANING])],
+        )
+    ], [f"Claims: {tally}{presets}."]
 
 
 def _recorded_savings(path: Path) -> list[PagePart]:
     rows = _rows(path)
     if not rows:
         return []
-    heads = ("panel", *right("error"), "learner", *right("attributes", "90 % interval", "times fewer"), "than")
+    heads = ("panel", *right("error"), "learner", *right("attributes", "90 % interval", "ratio"), "reference")
     cells = [
         (
             row["panel"],

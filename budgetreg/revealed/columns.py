@@ -1,9 +1,9 @@
 """Revealed values in columns of about the same scale, and what the values seen of a column cannot show.
 
 `Rescaled` divides attributes by the standard deviations of what a stream has revealed of them, and leaves out those
-whose next value may have any size. `StandardisedEntries` centres and scales all columns for a factor model. Both count
-with larger values to come where tails are heavy (`excess`), and with columns whose values were all equal so far
-(`equal_values`).
+whose next value may have any size. `RunningScale` does so for learners that store no values. `StandardisedEntries`
+centres and scales all columns for a factor model. It and `Rescaled` count with larger values to come where tails are
+heavy (`excess`), and with columns whose values were all equal so far (`equal_values`).
 
 References
 ----------
@@ -191,14 +191,84 @@ class Rescaled:
             if not self.left_out.any():
                 return outputs / self._units[:, :, None]
             outputs = WithIntercept(outputs, np.zeros((len(outputs), outputs.shape[2])))
-        moments = None if outputs.moments is None else partial(self._moments_as_revealed, outputs.moments)
-        return WithIntercept(outputs.regressors / self._units[:, :, None], outputs.intercept, moments, self.left_out)
+        moments, selection = (
+            None if each is None else partial(self._moments_as_revealed, each)
+            for each in (outputs.moments, outputs.selection)
+        )
+        W = outputs.regressors / self._units[:, :, None]
+        return WithIntercept(W, outputs.intercept, moments, self.left_out, selection)
 
     def _moments_as_revealed(self, moments: Callable[[int], JointMoments], f: int) -> JointMoments:
         assert self._units is not None
         mean, covariance = moments(f)
         units = np.append(self._units[f], 1.0)
         return JointMoments(mean * units, covariance * np.outer(units, units))
+
+
+_FAR, _SHARE = 3.5, 0.25
+"""Standard deviations from the mean at which a single value may dominate a variance, and the least share that it then
+has of the squared deviations. Fewer than one in a hundred attributes with normal values have such a value."""
+
+
+class RunningScale:
+    """Means and standard deviations of what F streams have seen of d attributes so far, in one pass.
+
+    Parameters
+    ----------
+    known : ndarray of float, shape (F, N, d)
+        Examples of each stream that were known before the pass.
+    scaled : bool
+        If not, all units are 1, and no attribute is left out.
+    stored : tuple of ndarray of float, shape (F, d)
+        See `Rescaled`.
+
+    Attributes
+    ----------
+    means : ndarray of float, shape (F, d + 1)
+        Column d collects the values that are missing.
+    """
+
+    def __init__(self, known: np.ndarray, scaled: bool, stored: tuple[np.ndarray, np.ndarray]) -> None:
+        F, N, d = known.shape
+        self._stream, self._scaled, self._stored = np.arange(F)[:, None], scaled, stored
+        self.means, self._counts, self._deviations = np.zeros((3, F, d + 1))
+        self._least, self._most = np.full((F, d + 1), np.inf), np.full((F, d + 1), -np.inf)
+        for t in range(N):
+            self.add(np.broadcast_to(np.arange(d), (F, d)), known[:, t])
+
+    def add(self, attributes: np.ndarray, values: np.ndarray) -> None:
+        """Add values of different attributes of an example of each stream, both of shape (F, n)."""
+        seen = self._stream, attributes
+        self._counts[seen] += 1
+        moved = values - self.means[seen]
+        self.means[seen] += moved / self._counts[seen]
+        self._deviations[seen] += moved * (values - self.means[seen])
+        self._least[seen] = np.minimum(self._least[seen], values)
+        self._most[seen] = np.maximum(self._most[seen], values)
+
+    def units(self) -> np.ndarray:
+        """Return what attributes are divided by, (F, d), see the function `units`; no value exceeds ``sqrt(n)``."""
+        counts, means, deviations = (part[:, :-1] for part in (self._counts, self.means, self._deviations))
+        if not self._scaled:
+            return np.ones_like(means)
+        return units(counts, deviations + counts * np.square(means), deviations)[0]
+
+    def weighted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return which attributes may have a weight, and which of the others are left out; both bool of shape (F, d).
+
+        An attribute is left out if it is `negligible`, or if a single value dominates its variance: the next may be
+        many times as large. If that holds for most attributes of a stream, the others have not shown such a value yet,
+        and none has a weight; nor has one of which up to three values were seen, see `inflation`.
+        """
+        counts, means, deviations = (part[:, :-1] for part in (self._counts, self.means, self._deviations))
+        shown, (scale, shift) = counts > _LEAST_SCALED, self._stored
+        dof, farthest = np.maximum(counts - 1, 1), np.maximum(self._most - self.means, self.means - self._least)[:, :-1]
+        varies = shown & (deviations > _CONSTANT * counts * np.square(means))
+        alone = varies & (np.square(farthest) > deviations * np.maximum(_SHARE, _FAR**2 / dof))
+        small = negligible(np.sqrt(deviations / dof) / scale, np.abs(means + shift) / scale, counts)
+        left_out = self._scaled & (alone | varies & small)
+        heavy = alone.mean(axis=1, keepdims=True) > 0.5
+        return ~(left_out | self._scaled & (heavy | ~shown)), left_out
 
 
 def _totals(blocks: Sequence[Block], values: Iterable[np.ndarray], d: int) -> np.ndarray:

@@ -44,7 +44,7 @@ class Choices:
     repetitions : int
         Their number.
     edges : mapping of str to int
-        In how many of them a best value lies at the end of its grid, by its description, which includes an advice.
+        In how many of them a best value lies at the end of its grid, by its description, which includes advice.
     widened : mapping of str to int
         In how many of them a grid grew, by parameter.
     left_out : mapping of str to int

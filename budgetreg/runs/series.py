@@ -551,6 +551,7 @@ ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     COST: _cost,
     PAID_COST: _paid_cost,
     "effective_examples": _effective_examples,
+    "full_rows": lambda series, curve: curve["attributes"].to_numpy(dtype=float) / series.d**2,
 }
 """Variables along a curve, as functions of a series and its mean curve."""
 

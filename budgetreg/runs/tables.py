@@ -66,7 +66,11 @@ CURVE_COLUMNS: dict[str, str] = {
     AUC: "probability that a test example with the larger label has a larger prediction than one with the smaller "
     "label, plus half of that of equal predictions (area under the ROC curve); empty if the test part has one label "
     "only; the column exists for data of one's own with a target of two values",
+    "predicted_from": "attributes of a test example that its prediction sees; the column exists if predict_k is given",
 }
+
+PREDICTED = "predicted"
+"""Columns that begin with it are those of a budget at prediction, predict_k."""
 
 SUBSPACE_COLUMNS: dict[str, str] = {
     **POINTS,
@@ -98,6 +102,8 @@ RUN_COLUMNS: dict[str, str] = {
     "run revealed too are not counted again, so that cells_run + cells_tuning is the number of all",
     "rows_full": "training examples that tuning saw in full because they were held out: with cross-validation all "
     "outside the pilot, if none of their values is missing",
+    "predicted_from": "attributes of a new example that a prediction of the last model sees, with predict_k",
+    "predicted_cost": "what these cost for one example, in units of the price list",
     "seconds": "time the repetition took, in seconds",
     "status": "finished or failed",
 }
@@ -149,13 +155,17 @@ Row = dict[str, Any]
 _OF_ENTRY = ("repetition", "seconds", "status")
 
 
-def columns(of_subspaces: bool, priced: bool = False, of_labels: bool = False) -> dict[str, dict[str, str]]:
+def columns(
+    of_subspaces: bool, priced: bool = False, of_labels: bool = False, narrow: bool = False
+) -> dict[str, dict[str, str]]:
     """Return the columns of the files and their meanings, for learners of subspaces or of regressors.
 
-    Without prices there are no columns of costs, and one file less; without a curve that has it, no `AUC`.
+    Without prices there are no columns of costs, and one file less; without a curve that has it, no `AUC`; and without
+    a budget at prediction, no columns of it.
     """
     tables = {CURVES: SUBSPACE_COLUMNS if of_subspaces else CURVE_COLUMNS, RUNS: RUN_COLUMNS, REVEALS: REVEAL_COLUMNS}
-    left_out = (*(() if priced else (COST,)), *(() if of_labels else (AUC,)))
+    absent = {COST: not priced, "predicted_cost": not priced, AUC: not of_labels, PREDICTED: not narrow}
+    left_out = tuple(name for name, is_absent in absent.items() if is_absent)
     return {
         name: {column: meaning for column, meaning in table.items() if not column.startswith(left_out)}
         for name, table in tables.items()
@@ -193,7 +203,8 @@ def tables_of(plan: "Plan", finished: Iterable[Row], failed: Iterable[Row] = ())
 def columns_of(plan: "Plan", finished: Iterable[Row]) -> dict[str, dict[str, str]]:
     """Return the columns of the tables of a run with their meanings; parameters are those of `tables_of`."""
     of_labels = any(AUC in point for entry in finished for point in entry["result"]["curve"])
-    return columns(not plan.config.algo.predicts, plan.prices is not None, of_labels)
+    narrow = plan.config.predict_k is not None
+    return columns(not plan.config.algo.predicts, plan.prices is not None, of_labels, narrow)
 
 
 def rows_of(content: bytes) -> list[dict[str, str]]:
@@ -204,7 +215,7 @@ def rows_of(content: bytes) -> list[dict[str, str]]:
 def meanings_of(tables: Mapping[str, Iterable[Row]]) -> dict[str, dict[str, str]]:
     """Return the columns that some row of ``curves.csv`` and ``runs.csv`` has, in the schema's order, with meanings."""
     present = {name: {column for row in rows for column in row} for name, rows in tables.items()}
-    heads = columns("relative_error" in present[CURVES], priced=True, of_labels=True)
+    heads = columns("relative_error" in present[CURVES], priced=True, of_labels=True, narrow=True)
     return {
         name: {column: meaning for column, meaning in heads[name].items() if column in {*present[name], CHOSEN}}
         for name in tables

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from budgetreg.errors import Interrupted, UserError
 
@@ -115,16 +115,21 @@ def watch_parent() -> None:
 
 
 def watched_by_launched() -> None:
-    """Make all workers that joblib starts for this process watch it from their start, and ignore Ctrl-C.
+    """Make all workers that joblib starts for this process watch it from their start, and ignore Ctrl-C and SIGHUP.
 
     A launcher's workers run none of our code before they get a task. Without this, a worker whose parent was killed
-    before would wait for minutes, and one that is interrupted while it imports would print a long traceback.
+    before would wait for minutes, and one that is interrupted while it imports would print a long traceback. A closed
+    terminal would end joblib's resource tracker, and nobody would remove the semaphores.
     """
     from joblib import register_parallel_backend
     from joblib._parallel_backends import LokyBackend
 
     class Launched(LokyBackend):
-        """A backend that starts its processes with Ctrl-C ignored."""
+        """A backend that starts its processes with Ctrl-C and SIGHUP ignored."""
+
+        def configure(self, *sizes: Any, **options: Any) -> int:
+            with interrupts_ignored():
+                return int(super().configure(*sizes, **options))
 
         def submit(self, *task: object, **options: object) -> object:
             with interrupts_ignored():

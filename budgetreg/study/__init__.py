@@ -20,6 +20,7 @@ from budgetreg.study.examples import (
     examples_of,
     examples_sheet,
     new_examples,
+    price_list,
     with_column,
     with_targets,
 )
@@ -27,8 +28,21 @@ from budgetreg.study.file import StudyFile
 from budgetreg.study.forecast import Estimates, estimates_of, forecast_of, keep, kept
 from budgetreg.study.model import EXPORTED, JointModel, check_learner, estimator_of, fitted, joint_of, model_file
 from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of
-from budgetreg.study.results import Recorded, record
-from budgetreg.study.state import State, StudyBill, add, bill_of, create, state_of, table_csv, targets_of
+from budgetreg.study.results import How, Recorded, exclude, record
+from budgetreg.study.state import (
+    LOG,
+    State,
+    StudyBill,
+    add,
+    bill_of,
+    create,
+    csv_of,
+    events_of,
+    reprice,
+    state_of,
+    table_csv,
+    targets_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,32 +171,41 @@ class Study:
 
     def add(
         self,
-        examples: "pd.DataFrame | Sequence[object] | str | Path",
+        examples: "pd.DataFrame | Sequence[object] | str | Path | None" = None,
         targets: "Mapping[object, object] | Sequence[object] | None" = None,
         *,
+        costs: "Mapping[str, float] | str | Path | None" = None,
         drop: Sequence[str] = (),
         replace: bool = False,
     ) -> dict[str, int]:
-        """Add examples, targets or free values; nothing is added if something is wrong.
+        """Add examples, targets, free values or attributes, or change prices; nothing if something is wrong.
 
         Parameters
         ----------
         examples, targets, drop
             As for `create`, with the names of the examples, and with the study's columns.
+        costs : mapping, str or Path, optional
+            Prices from now on, as for `create`, of some attributes. Those that the study does not have are new.
         replace : bool
             Whether a different target or value may take the place of a known one; the log keeps both.
 
         Returns
         -------
         dict of str to int
-            How many `examples`, `targets` and `values` are new, and how many are `replaced`.
+            How many `prices` have changed; how many `attributes`, `examples`, `targets` and `values` are new; and how
+            many are `replaced`.
 
         Raises
         ------
         DataError
-            If the table cannot be used, or something differs from what is known.
+            If a table cannot be used, or something differs from what is known.
         """
         with self._store.writing():
+            priced = dict.fromkeys(("prices", "attributes"), 0)
+            if costs is not None:
+                priced = reprice(self._store, price_list(costs))
+            if examples is None:
+                examples = []
             facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
             names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
             sheet = examples_sheet(examples, facts["id"])
@@ -191,7 +214,7 @@ class Study:
             # Not by their numbers: a second table begins to count again.
             sheet.column(facts["id"], "it names the examples")
             rows = examples_of(sheet, facts["target"], facts["id"], list(map(text_of, drop)), names)
-            return add(self._store, rows, replace)
+            return priced | add(self._store, rows, replace)
 
     def ask(
         self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
@@ -252,19 +275,35 @@ class Study:
         with self._store.reading():
             return _frame(order_of(self._store, _whole("order", number, 1)))
 
-    def tell(self, results: "pd.DataFrame | str | Path", *, replace: bool = False, free: bool = False) -> Recorded:
+    def tell(
+        self,
+        results: "pd.DataFrame | str | Path",
+        *,
+        replace: bool = False,
+        free: bool = False,
+        invoiced: bool = False,
+        refund: bool = False,
+        decimal: str = ".",
+        drop: Sequence[str] = (),
+    ) -> Recorded:
         """Record results; nothing is recorded if one of them is wrong.
 
         Parameters
         ----------
         results : DataFrame, str or Path
-            A table with the columns example, attribute and value, such as a completed order; or the path of one. Rows
-            may be in any order. An empty value is still pending; `unavailable` will never be measured, and is not
-            charged.
+            A table, or the path of one, with the columns example, attribute and value, such as a completed order; or
+            with the names of examples and a column for each attribute. The names may be in the study's own column. An
+            empty value is still pending; `unavailable` will never be measured. A column cost may have invoiced prices.
         replace : bool
-            Whether a result may take the place of a different one; the log keeps both.
+            Whether a result, or what was charged, may take the place of a different one; the log keeps both.
         free : bool
             Whether values that nobody ordered are not charged.
+        invoiced, refund : bool
+            Whether values that are `unavailable` are charged, too; whether what was charged for them is given back.
+        decimal : str
+            The decimal mark, a point or a comma.
+        drop : sequence of str
+            Columns to leave out.
 
         Returns
         -------
@@ -273,13 +312,57 @@ class Study:
 
         Raises
         ------
+        ConfigError
+            If these choices are impossible.
         DataError
             If a row cannot be used, or differs from what is known.
         """
+        if decimal not in (".", ","):
+            raise ConfigError(f"decimal={decimal}: must be . or ,")
+        if invoiced and refund:
+            raise ConfigError("invoiced=true charges failed tests, and refund=true gives that back: choose one")
         path = isinstance(results, str | Path)
         sheet = read_sheet(at_home(results)) if path else sheet_of(results, "the results")  # type: ignore[arg-type]
+        how = How(replace, free, invoiced, refund, decimal, list(map(text_of, drop)))
         with self._store.writing():
-            return record(self._store, sheet, replace, free)
+            return record(self._store, sheet, how)
+
+    def exclude(
+        self,
+        *,
+        examples: Sequence[str] = (),
+        attributes: Sequence[str] = (),
+        refund: bool = False,
+        undo: bool = False,
+    ) -> int:
+        """Order nothing more of withdrawn examples or discontinued attributes; repeating it changes nothing.
+
+        What is known of them stays, and so does what was paid. Pending values are released.
+
+        Parameters
+        ----------
+        examples, attributes : sequence of str
+            Their names.
+        refund, undo : bool
+            Whether what was charged for them is given back; whether they can be ordered again instead.
+
+        Returns
+        -------
+        int
+            How many pending values there were.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such name, or a choice is impossible.
+        """
+        if undo and refund:
+            raise ConfigError("undo=true orders again, and refund=true gives charges back: choose one")
+        with self._store.writing():
+            return sum(
+                exclude(self._store, column, list(map(text_of, names)), refund, undo)
+                for column, names in (("example", examples), ("attribute", attributes))
+            )
 
     def cancel(self, order: int) -> int:
         """Cancel the pending values of an order and return how many there were; repeating it changes nothing.
@@ -411,7 +494,7 @@ class Study:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         state = self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"])
-        orders = next_cells(_model(state, model), X, state.costs, state.groups, spend)
+        orders = next_cells(_model(state, model), X, state.costs, state.groups, spend, state.discontinued)
         rows = [
             (
                 name,
@@ -427,26 +510,33 @@ class Study:
         columns = ["attribute", "cost", "std_before", "std_after"]
         return _pandas().DataFrame(rows, columns=[_id_beside(state, columns), *columns])
 
-    def export(self, path: str | Path) -> None:
-        """Write the known values as a table, or the fitted model as a file that ``budgetreg predict`` reads.
+    def export(self, path: str | Path, *, log: bool = False) -> None:
+        """Write the known values or the log as a table, or the model as a file that ``budgetreg predict`` reads.
 
         Parameters
         ----------
         path : str or Path
             The file, which ends in ``.csv`` or ``.npz``.
+        log : bool
+            Whether the table is the log, see `log`.
 
         Raises
         ------
         ConfigError
-            If the name has another ending, or a file is there: only the same table, and a model that this method wrote,
-            are replaced.
+            If the name has another ending, or a file is there: only the same table, an earlier log of the study, and a
+            model that this method wrote, are replaced.
         UserError
             If the file cannot be written.
         """
         path = at_home(path)
         with self._store.reading():
-            state, targets = state_of(self._store), targets_of(self._store)
-        if path.suffix.lower() == ".csv":
+            state, targets, events = state_of(self._store), targets_of(self._store), events_of(self._store)
+        if log and path.suffix.lower() != ".csv":
+            raise ConfigError(f"out={path}: must end in .csv, for a log")
+        if log:
+            content = csv_of(LOG, events)
+            refuse_foreign(path, lambda old: old != b"" and content.startswith(old), self.files)
+        elif path.suffix.lower() == ".csv":
             content = table_csv(state, targets)
             refuse_foreign(path, content.__eq__, self.files)
         elif path.suffix.lower() == ".npz":
@@ -474,14 +564,12 @@ class Study:
         return _pandas().DataFrame({**columns, state.facts["target"]: targets})
 
     def log(self) -> "pd.DataFrame":
-        """Return all events in their order: event, example, attribute, order, and the old and the new value."""
+        """Return all events: time (UTC), event, order, example, attribute, old and new value, and cost.
+
+        The sum of the costs is the bill. What an earlier version of budgetreg recorded has no time.
+        """
         with self._store.reading():
-            rows = self._store.rows(
-                "SELECT event, examples.name, attributes.name, order_number, old, new FROM log "
-                "LEFT JOIN examples ON examples.number = example LEFT JOIN attributes ON attributes.number = attribute "
-                "ORDER BY log.number"
-            )
-        return _pandas().DataFrame(rows, columns=["event", "example", "attribute", "order", "old", "new"], dtype=object)
+            return _pandas().DataFrame(events_of(self._store), columns=LOG, dtype=object)
 
 
 def _frame(order: Order) -> "pd.DataFrame":

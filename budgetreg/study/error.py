@@ -45,7 +45,7 @@ a share of what the correction of the covariances changes; and of the error with
 _TRUST, _LEAST_SPREAD = 0.06, 0.1
 """Relative standard error at which the moment estimate counts half; and the least one, as it is itself estimated."""
 
-_FLOOR, _LARGEST = 0.25, 1.2
+_FLOOR, LARGEST = 0.25, 1.2
 """An estimate is at least this share of the expected loss under the model, and no end of an interval is larger."""
 
 _CHUNK = 2**23
@@ -90,8 +90,8 @@ class Interval:
     def around(cls, estimate: float, relative: float) -> "Interval":
         """Return the interval of an estimate above 0 with a relative standard error, on a logarithmic scale."""
         factor = float(np.exp(_QUANTILE * relative))
-        estimate = min(estimate, _LARGEST)
-        return cls(float(estimate), float(estimate / factor), float(min(estimate * factor, _LARGEST)))
+        estimate = min(estimate, LARGEST)
+        return cls(float(estimate), float(estimate / factor), float(min(estimate * factor, LARGEST)))
 
     @property
     def relative(self) -> float:

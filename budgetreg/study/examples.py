@@ -98,14 +98,34 @@ def examples_of(
         targets = [_target(cell) for cell in sheet.columns[target]]
     columns = [name for name in sheet.names if name not in {id or ID, target, *drop}]
     unknown = [name for name in columns if attributes is not None and name not in attributes]
-    if unknown:
-        raise DataError(
-            f"{sheet.source}: line 1: the study has no attribute {shown(list(map(quoted, unknown)))}"
-            f"{nearest(unknown[0], attributes or ())}: leave it out with drop=[{','.join(unknown)}]"
-        )
+    refuse_unknown(sheet, unknown, attributes or ())
     _refuse_text(sheet, columns, droppable, may_name=droppable and not id and attributes is None)
     values = {name: [_number(sheet, row, name) for row in range(sheet.n)] for name in columns}
     return Examples(sheet, id or ID, target, names, targets, values)
+
+
+def refuse_unknown(sheet: Sheet, columns: Sequence[str], attributes: Collection[str]) -> None:
+    """Refuse columns that are no attributes of a study, if there are any."""
+    if columns:
+        raise DataError(
+            f"{sheet.source}: line 1: the study has no attribute {shown(list(map(quoted, columns)))}"
+            f"{nearest(columns[0], attributes)}: leave it out with drop=[{','.join(columns)}]"
+        )
+
+
+def by_number(names: Iterable[str]) -> dict[str, str]:
+    """Return names that are whole numbers, by these numbers without leading zeros."""
+    return {name.lstrip("0"): name for name in names if name.isdecimal()}
+
+
+def lost_zeros(name: str, numbers: Mapping[str, str]) -> str:
+    """Return why a name is unknown if it lacks leading zeros of one in `by_number`, or has more; else nothing."""
+    if not name.isdecimal() or name.lstrip("0") not in numbers:
+        return ""
+    return (
+        f", but {quoted(numbers[name.lstrip('0')])}: spreadsheets, and pandas without dtype=str, read such names as "
+        "numbers, and drop leading zeros: write the names as the study has them"
+    )
 
 
 @dataclass(frozen=True)
@@ -121,7 +141,7 @@ class Attributes:
     groups : Groups or None
         Attributes that are bought together.
     ranges : tuple of (float, float), or None
-        The usual range of each attribute.
+        The usual range of each attribute, or NaN.
     unit : str
         The unit of the prices.
     """
@@ -195,8 +215,16 @@ def attributes_of(
             unit = unit or NO_PRICES
         else:
             amounts = _priced(known, prices, together.heads if together else range(d))
-    usual = None if ranges is None else read_ranges(at_home(ranges), known, d, dropped)
+    usual = None if ranges is None else read_ranges(at_home(ranges), known, d, dropped, partial=True)
     return Attributes(tuple(known), amounts, together, usual, unit or UNIT)
+
+
+def price_list(costs: Mapping[str, float] | str | Path) -> Sheet:
+    """Return a price list, or prices by name, as a table."""
+    if isinstance(costs, str | Path):
+        return read_sheet(at_home(costs), "costs")
+    columns: dict[str, list[object]] = {"attribute": list(costs), "cost": list(costs.values())}
+    return Sheet("costs", tuple(columns), columns, lambda row: f"entry {row + 1}")
 
 
 def examples_sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str) -> Sheet:

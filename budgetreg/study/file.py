@@ -5,7 +5,8 @@ leave, or that belongs to another file; whoever copies the file has a backup, an
 The digest shows whether anything else has changed the file. SQLite's own number for applications marks the file as a
 study, and its number for users is the schema.
 
-Files of schema 1 have no digest, and may have a log. They are read, and get the present schema with their next change.
+Files of schema 1 have no digest, and may have a log of SQLite. Events of schema 2 have neither times nor charges. Both
+are read, and get the present schema with their next change.
 """
 
 import fcntl
@@ -20,6 +21,8 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from math import fsum
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,7 @@ from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.files import digest, os_errors_explained, regular, write_atomically
 from budgetreg.notices import say
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the file; one with a larger number was written by a newer version."""
 
 _WITHOUT_DIGEST = 1
@@ -99,6 +102,19 @@ class StudyFile:
         """Execute a statement for each row of values, once if it has none."""
         self._connection.executemany(statement, rows)
 
+    def note(self, *rows: Sequence[object]) -> None:
+        """Log events: the name of each, its example, attribute and order, the old and new value, and the charge."""
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self.change(
+            "INSERT INTO log (event, example, attribute, order_number, old, new, cost, time) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            ((*row, now) for row in rows),
+        )
+
+    def spent(self) -> float:
+        """Return the bill: the exactly rounded sum of all that the log charges."""
+        return fsum(cost for (cost,) in self.rows("SELECT cost FROM log WHERE cost IS NOT NULL"))
+
 
 def create_file(path: Path, tables: Iterable[tuple[str, Iterable[Sequence[object]]]]) -> None:
     """Write a new study; it appears whole or not at all.
@@ -167,7 +183,9 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection = _in_memory()
     try:
         connection.deserialize(bytes(content[: _MODES.start]) + _WITHOUT_LOG + content[_MODES.stop :])
-        fault = "" if intact else fault_of_study(connection)
+        fault = "" if intact else fault_of_study(connection, TABLES if schema == SCHEMA else EARLIER_TABLES)
+        if schema != SCHEMA and not fault:
+            connection.deserialize(_upgraded(connection))
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.DatabaseError as error:
         connection.close()
@@ -178,6 +196,30 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection.close()
         raise DataError(f"{path} was changed outside budgetreg: {fault}; use a copy of it")
     return connection
+
+
+def _upgraded(earlier: sqlite3.Connection) -> bytes:
+    """Return a study of an earlier schema with the present tables.
+
+    What was charged then is the price of each attribute (group) with a paid value. It is logged with the first result
+    of the value that was ordered first.
+    """
+    with closing(_in_memory()) as connection:
+        connection.executescript(TABLES)
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            columns = [column for _, column, *_ in earlier.execute(f"PRAGMA table_info({name})")]
+            values = f"({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+            connection.executemany(f"INSERT INTO {name} {values}", earlier.execute(f"SELECT * FROM {name}"))
+        connection.execute(
+            "WITH paid AS (SELECT example, attribute, head, ROW_NUMBER() OVER (PARTITION BY example, head "
+            "ORDER BY order_number IS NULL, order_number, attribute) AS place "
+            "FROM cells JOIN attributes ON number = attribute WHERE paid) "
+            "UPDATE log SET cost = first.cost FROM (SELECT MIN(log.number) AS number, heads.cost FROM log "
+            "JOIN paid USING (example, attribute) JOIN attributes AS heads ON heads.number = paid.head "
+            "WHERE event = 'tell' AND new != 'unavailable' AND place = 1 GROUP BY example, attribute) AS first "
+            "WHERE log.number = first.number"
+        )
+        return connection.serialize()
 
 
 def _schema(path: Path, header: bytes) -> int:
@@ -317,15 +359,21 @@ CREATE TABLE cells (
     example INTEGER NOT NULL REFERENCES examples, attribute INTEGER NOT NULL REFERENCES attributes,
     state TEXT NOT NULL CHECK (state IN ('on order', 'known', 'unavailable')),
     value REAL CHECK ((value IS NOT NULL) = (state = 'known')),
-    order_number INTEGER REFERENCES orders, paid INTEGER NOT NULL CHECK (state = 'known' OR NOT paid),
+    order_number INTEGER REFERENCES orders, paid INTEGER NOT NULL CHECK (state != 'on order' OR NOT paid),
     PRIMARY KEY (example, attribute)
 ) WITHOUT ROWID;
 CREATE TABLE log (
-    number INTEGER PRIMARY KEY, event TEXT NOT NULL, example INTEGER, attribute INTEGER, order_number INTEGER, old, new
+    number INTEGER PRIMARY KEY, event TEXT NOT NULL, example INTEGER, attribute INTEGER, order_number INTEGER, old, new,
+    time TEXT, cost REAL CHECK (typeof(cost) IN ('null', 'real'))
 );
 CREATE TABLE estimates (state INTEGER PRIMARY KEY, spent REAL NOT NULL, content TEXT NOT NULL);
 """
 """They are compared with those of a file, by their text."""
+
+EARLIER_TABLES = TABLES.replace(",\n    time TEXT, cost REAL CHECK (typeof(cost) IN ('null', 'real'))", "").replace(
+    "CHECK (state != 'on order' OR", "CHECK (state = 'known' OR"
+)
+"""Those of the schemas 1 and 2."""
 
 _TABLES_OF = "SELECT type, name, tbl_name, COALESCE(sql, '') FROM sqlite_master"
 _FACTS = ("algo", "id", "origin", "seed", "target", "unit")
@@ -397,14 +445,15 @@ _FAULTS = {
         "LEFT JOIN examples ON examples.number = example LEFT JOIN attributes ON attributes.number = attribute "
         "LEFT JOIN attributes AS heads ON heads.number = attributes.head "
         "WHERE (orders.number + examples.number + attributes.number + heads.number) IS NULL "
-        "OR typeof(lines.cost) != 'real' OR lines.cost NOT IN (0, heads.cost)"
+        f"OR NOT {_is_amount('lines.cost')} OR (lines.cost NOT IN (0, heads.cost) "
+        "AND NOT EXISTS (SELECT 1 FROM log WHERE event = 'price' AND log.attribute = heads.number))"
     ),
     "a value is not possible": (
         "SELECT 1 FROM cells LEFT JOIN examples ON examples.number = example "
         "LEFT JOIN attributes ON attributes.number = attribute "
         "WHERE (examples.number + attributes.number) IS NULL OR state NOT IN ('known', 'on order', 'unavailable') "
         f"OR (state = 'known' AND NOT {_can_be_computed_with('value')}) OR (state != 'known' AND value IS NOT NULL) "
-        "OR typeof(paid) != 'integer' OR paid NOT IN (0, 1) OR (paid AND state != 'known') "
+        "OR typeof(paid) != 'integer' OR paid NOT IN (0, 1) OR (paid AND state = 'on order') "
         "OR (state = 'on order' AND order_number IS NULL)"
     ),
     "a value belongs to an order that lacks it": (
@@ -424,7 +473,12 @@ _FAULTS = {
         "WHEN 'tell' THEN examples.number IS NULL OR attributes.number IS NULL "
         f"OR NOT ({_can_be_computed_with('new')} OR new IS 'unavailable') "
         "WHEN 'beforehand' THEN examples.number IS NULL OR attributes.number IS NULL "
-        f"OR NOT {_can_be_computed_with('new')} ELSE 1 END"
+        f"OR NOT {_can_be_computed_with('new')} "
+        "WHEN 'invoice' THEN examples.number IS NULL OR attributes.number IS NULL "
+        "WHEN 'refund' THEN examples.number IS NULL OR attributes.number IS NULL "
+        f"WHEN 'attribute' THEN attributes.number IS NULL WHEN 'price' THEN NOT {_is_amount('new')} "
+        "WHEN 'exclude' THEN (examples.number IS NULL) = (attributes.number IS NULL) "
+        "WHEN 'include' THEN (examples.number IS NULL) = (attributes.number IS NULL) ELSE 1 END"
     ),
     "its orders are not those of its log": (
         "SELECT number FROM orders EXCEPT SELECT order_number FROM log WHERE event = 'ask'"
@@ -442,8 +496,8 @@ _FAULTS = {
 """What can be wrong with a study, in an order such that each may rely on those before: queries that then find a row."""
 
 
-def fault_of_study(connection: sqlite3.Connection) -> str:
-    """Return what is wrong with the tables of a study that something else may have changed; empty if nothing is.
+def fault_of_study(connection: sqlite3.Connection, tables: str) -> str:
+    """Return what is wrong with a study, whose tables must be these, if something else has changed it; else nothing.
 
     Raises
     ------
@@ -451,7 +505,7 @@ def fault_of_study(connection: sqlite3.Connection) -> str:
         If they cannot be read.
     """
     with closing(sqlite3.connect(":memory:")) as empty:
-        empty.executescript(TABLES)
+        empty.executescript(tables)
         if sorted(empty.execute(_TABLES_OF)) != sorted(connection.execute(_TABLES_OF)):
             return "its tables are not those of a study"
         names = [name for _, name, *_ in empty.execute(_TABLES_OF) if not name.startswith("sqlite_")]

@@ -66,6 +66,7 @@ def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings
         state.costs,
         groups=state.groups,
         seed=int(state.facts["seed"]),
+        excluded=state.excluded,
     )
 
 
@@ -111,6 +112,7 @@ def forecast(
     groups: Groups | None = None,
     per_example: int | None = None,
     seed: int = 0,
+    excluded: np.ndarray | None = None,
 ) -> list[Interval]:
     """Return the errors with all attributes after further spendings, with intervals of 90 %.
 
@@ -134,6 +136,8 @@ def forecast(
         Most attributes, or groups, of an example; by default all.
     seed : int
         Of the values that are taken to be bought.
+    excluded : ndarray of bool, shape (n, d), optional
+        Values that cannot be bought any more.
     """
     labelled = ~np.isnan(targets)
     known = ~np.isnan(values[labelled])
@@ -141,8 +145,9 @@ def forecast(
     if not known.any():
         return [error for _ in spendings]
     rng = generator("values of a forecast", seed, len(known))
-    order = _order(known, prices, groups, per_example, rng)
-    later = [_bought(known, order, prices, groups, spending) for spending in spendings]
+    closed = np.zeros_like(known) if excluded is None else excluded[labelled]
+    order = _order(known | closed, prices, groups, per_example, rng)
+    later = [known | (_bought(known, order, prices, groups, spending) & ~closed) for spending in spendings]
     ratios = curve.ratios(later)
     return [
         Interval.around(error.estimate * float(r), float(np.hypot(error.relative, _OTHER + _GAIN * abs(np.log(r)))))

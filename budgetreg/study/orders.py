@@ -105,7 +105,7 @@ def ask(
     store.change("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 0)", [(number, spend, per_example, seed, reason)])
     store.change("INSERT INTO lines VALUES (?, ?, ?, ?, ?)", ((number, at, *line) for at, line in enumerate(lines)))
     store.change("INSERT INTO cells VALUES (?, ?, 'on order', NULL, ?, 0)", ((*cell, number) for *cell, _ in lines))
-    store.change("INSERT INTO log (event, order_number) VALUES ('ask', ?)", [(number,)])
+    store.note(("ask", None, None, number, None, None, None))
     return order_of(store, number)
 
 
@@ -154,7 +154,7 @@ def cancel(store: StudyFile, number: int) -> int:
     store.change("DELETE FROM cells WHERE example = ? AND attribute = ?", pending)
     store.change("UPDATE orders SET cancelled = 1 WHERE number = ?", [(number,)])
     if pending:
-        store.change("INSERT INTO log (event, order_number) VALUES ('cancel', ?)", [(number,)])
+        store.note(("cancel", None, None, number, None, None, None))
     return len(pending)
 
 
@@ -175,28 +175,24 @@ def _recommended(
         generator("study order", seed, number),
         state.known_targets,
         ordered=state.orders > 0,
+        excluded=state.excluded,
     )
     cells = recommendation.cells
     # What costs nothing counts for the limit of an example too, and comes last.
     free = state.costs[state.heads[cells[:, 1]]] == 0
-    delivered = np.argwhere(state.charged & _open(state))  # what was paid for and released costs nothing more
+    # What was paid for and released costs nothing more.
+    delivered = np.argwhere(state.charged & state.by_unit(state.open))
     return np.concatenate([delivered, cells[~free], cells[free]]).tolist(), recommendation.reason
-
-
-def _open(state: State) -> np.ndarray:
-    """Return which purchases (n, d) can be ordered: some of their cells are neither known, on order nor unavailable."""
-    return state.by_unit(~(state.known | state.on_order | state.unavailable))
 
 
 def _admitted(
     state: State, candidates: Iterable[Sequence[int]], spend: float, per_example: int | None
 ) -> list[tuple[int, int, float]]:
     """Return the cells of an order, with costs: of the candidates, in order, those that stay within both limits."""
-    open_cells = ~(state.known | state.on_order | state.unavailable)
     taken = state.by_unit(state.orders > 0)
     # The price of a group is charged once: its other values cost nothing more.
     costs = np.where(state.charged, 0.0, state.costs)
-    counts, ordered = taken.sum(axis=1), np.zeros_like(taken)
+    counts, ordered, open_cells = taken.sum(axis=1), np.zeros_like(taken), state.open
     most = math.inf if per_example is None else per_example
     lines: list[tuple[int, int, float]] = []
     paid = Fraction()  # exact: sums of floats depend on their order
@@ -218,9 +214,10 @@ def _admitted(
 
 def _nothing(state: State, spend: float, per_example: int | None) -> str:
     """Return why nothing can be ordered."""
-    units = _open(state)
+    units = state.by_unit(state.open)
     if not units.any():
-        return "there is nothing left to order: every value is known, on order or unavailable"
+        closed = ", unavailable or excluded" if state.excluded.any() else " or unavailable"
+        return f"there is nothing left to order: every value is known, on order{closed}"
     if state.known_targets.any():
         units = units & state.known_targets[:, None]
     if not units.any():
@@ -290,6 +287,7 @@ def recommend(
     has_target: np.ndarray,
     *,
     ordered: np.ndarray | None = None,
+    excluded: np.ndarray | None = None,
 ) -> Recommendation:
     """Recommend the cells that are worth most for their price, see `budgetreg.revealed.purchases`.
 
@@ -315,6 +313,8 @@ def recommend(
         Examples whose target is known. Others are ordered only if no target is known yet.
     ordered : ndarray of bool, shape (n, d), optional
         Cells of earlier orders, which count for `per_example`; by default all that are known or blocked.
+    excluded : ndarray of bool, shape (n, d), optional
+        Further cells that may not be ordered; nothing is known of them, and nothing will be.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def recommend(
     """
     n, d = known.shape
     heads, units = np.unique(np.arange(d) if groups is None else groups.head_of, return_inverse=True)
-    is_open = ~(known | blocked)
+    is_open = ~(known | blocked) if excluded is None else ~(known | blocked | excluded)
     offer = Offer(known | blocked, is_open, units, prices[heads], np.full(n, len(heads)))
     priced = offer.prices > 0
     if per_example is not None:
@@ -400,7 +400,12 @@ class Measurement:
 
 
 def next_cells(
-    model: JointModel, X: np.ndarray, prices: np.ndarray, groups: Groups | None = None, spend: float = np.inf
+    model: JointModel,
+    X: np.ndarray,
+    prices: np.ndarray,
+    groups: Groups | None = None,
+    spend: float = np.inf,
+    excluded: np.ndarray | None = None,
 ) -> list[list[Measurement]]:
     """Return what to measure next of each new example, in order: what lowers the variance of its prediction most.
 
@@ -426,6 +431,8 @@ def next_cells(
         Attributes that are measured together; by default each is alone.
     spend : float
         What may be spent on each example.
+    excluded : ndarray of bool, shape (d,), optional
+        Attributes that cannot be measured any more.
 
     Raises
     ------
@@ -440,8 +447,9 @@ def next_cells(
     patterns, pattern_of = np.unique(np.isnan(X), axis=0, return_inverse=True)
     step = max(1, _ENTRIES // d**2)
     orders: list[list[Measurement]] = []
+    excluded = np.zeros(d, dtype=bool) if excluded is None else excluded
     for start in range(0, len(patterns), step):
-        orders += _Covariances(model, patterns[start : start + step], groups).greedy(prices, spend)
+        orders += _Covariances(model, patterns[start : start + step], groups, excluded).greedy(prices, spend)
     return [list(orders[pattern]) for pattern in pattern_of.reshape(-1)]
 
 
@@ -451,15 +459,16 @@ class _Covariances:
     Attributes are in units of their standard deviations, so that thresholds do not depend on the user's units.
     """
 
-    def __init__(self, model: JointModel, missing: np.ndarray, groups: Groups | None) -> None:
+    def __init__(self, model: JointModel, missing: np.ndarray, groups: Groups | None, excluded: np.ndarray) -> None:
         d = len(model.w)
         heads = np.arange(d) if groups is None else groups.head_of
         self._units = np.unique(heads)
         self._unit_of = np.searchsorted(self._units, heads)
-        self._several = [] if groups is None else groups.together()
+        self._several = [] if groups is None else [each[~excluded[each]] for each in groups.together()]
+        self._offered = np.bincount(self._unit_of, ~excluded) > 0
         scale = model.units
         self._w, self._noise = model.w * scale, model.noise
-        self._missing = missing.copy()
+        self._missing = missing & ~excluded
         given = model.conditional(np.where(missing, np.nan, 0.0))
         self._V = given.covariances[given.pattern] / np.outer(scale, scale)
         self._nothing = _NEGLIGIBLE * float(model.w @ model.covariance @ model.w)
@@ -472,7 +481,7 @@ class _Covariances:
         deviation = self._deviations()
         while True:
             gain = self._reductions()
-            useful = (gain > self._nothing) & (price <= left[:, None] + rounding)
+            useful = self._offered & (gain > self._nothing) & (price <= left[:, None] + rounding)
             if (free := useful & (price == 0)).any():
                 useful &= free | ~free.any(axis=1, keepdims=True)
             score = gain / np.where(price > 0, price, 1.0)  # what is free competes with nothing else
@@ -514,7 +523,7 @@ class _Covariances:
         undetermined = variance > _NEGLIGIBLE
         single = np.where(undetermined, np.square(shared) / np.where(undetermined, variance, 1.0), 0.0)
         gain = single[:, self._units]
-        for members in self._several:
+        for members in filter(len, self._several):
             among = np.linalg.pinv(self._V[:, members[:, None], members], rcond=_NEGLIGIBLE, hermitian=True)
             part = shared[:, members]
             gain[:, self._unit_of[members[0]]] = np.einsum("pi,pij,pj->p", part, among, part)

@@ -1,15 +1,24 @@
-"""Results: what was measured, what never will be, and what is charged."""
+"""Results: what was measured, what never will be, and what is charged.
 
-from collections.abc import Iterator, Sequence
+A purchase is an attribute, or a group of attributes, of an example. It is charged once, when its first value is
+recorded: at the price on the invoice, or of its order, or of the price list if nobody ordered it. From then on only
+another invoice or a refund changes the charge. The log has all charges, and the bill is their sum.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isclose
+from typing import Any, NamedTuple
 
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
-from budgetreg.errors import DataError, nearest, quoted
+from budgetreg.errors import ConfigError, DataError, nearest, quoted
+from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
 from budgetreg.study.file import StudyFile
+from budgetreg.study.state import excluded_of, sums
 
 NEEDED = ("example", "attribute", "value")
-"""Columns without which a file of results cannot be read."""
+"""Columns of a file of results with a row for each value."""
 
 UNAVAILABLE = "unavailable"
 """The word for a value that will never be measured."""
@@ -19,6 +28,23 @@ _FAR = 1.0
 
 _RECORD = """INSERT INTO cells VALUES (?, ?, ?, ?, NULL, ?) ON CONFLICT DO UPDATE
 SET state = excluded.state, value = excluded.value, paid = excluded.paid"""
+
+_POINTS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
+"""Numbers whose points may stand between thousands."""
+
+_Pair = tuple[int, int]
+"""The numbers of an example and of an attribute, or of an example and of the first attribute of a group."""
+
+
+class How(NamedTuple):
+    """How results are read and charged, see `budgetreg.Study.tell`."""
+
+    replace: bool = False
+    free: bool = False
+    invoiced: bool = False
+    refund: bool = False
+    decimal: str = "."
+    drop: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -37,8 +63,10 @@ class Recorded:
         Still empty.
     unordered : int
         Values that were not known before, and that no order was waiting for.
+    invoiced : int
+        Purchases that were charged at the price on the invoice, which differs from that of the order.
     cost : float
-        What was charged for these values.
+        What was charged for these values; below 0 if more was refunded.
     spent : float
         What was charged in all.
     """
@@ -49,18 +77,21 @@ class Recorded:
     repeated: int
     pending: int
     unordered: int
+    invoiced: int
     cost: float
     spent: float
 
 
 @dataclass(frozen=True)
 class Result:
-    """A line of a file of results.
+    """A value in a file of results.
 
     Attributes
     ----------
-    row : int
-        The row, counted from 0.
+    row, column : int, str
+        Its place, with the row counted from 0.
+    named : str
+        How messages name the value.
     example, attribute : int
         Numbers of the cell in the study.
     value : float, str or None
@@ -72,11 +103,13 @@ class Result:
     """
 
     row: int
+    column: str
+    named: str
     example: int
     attribute: int
     value: float | str | None
-    order: int | None
-    cost: float | None
+    order: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +123,18 @@ class _Cell:
     """Whether a value is known and nothing was charged for it."""
 
 
-def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = False) -> Recorded:
+class _Line(NamedTuple):
+    """A value, its cell as it was before, and what order or price list say that the value, and its purchase, cost."""
+
+    result: Result
+    before: _Cell
+    listed: float
+    price: float
+    invoiced: bool
+    """Whether its line says something else."""
+
+
+def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
     """Record all results of a table, or none of them.
 
     Parameters
@@ -98,79 +142,144 @@ def record(store: StudyFile, sheet: Sheet, replace: bool = False, free: bool = F
     store : StudyFile
         In a block `StudyFile.writing`, which takes everything back if this raises.
     sheet : Sheet
-        The table, see `budgetreg.study.results`.
-    replace : bool
-        Whether a result may take the place of a different one; the log keeps both.
-    free : bool
-        Whether values that nobody ordered are not charged.
+        The table.
+    how : How
 
     Raises
     ------
     DataError
         If a line cannot be used, or differs from what is known.
     """
-    examples = {name: number for number, name in store.rows("SELECT number, name FROM examples")}
     listed = store.rows("SELECT number, name, low, high FROM attributes")
-    attributes = {name: number for number, name, *_ in listed}
     ranges = {number: (low, high) for number, _, low, high in listed if low is not None}
-    cells, before = _cells(store), _spent(store)
+    cells, before, prices = _cells(store), store.spent(), _Prices(store)
     counts = dict.fromkeys(("values", "unavailable", "replaced", "repeated", "pending", "unordered"), 0)
-    changes: list[tuple[Result, _Cell]] = []
-    rows: dict[tuple[int, int], int] = {}
-    costs = _Costs(store)
-    for result in _results_of(sheet, examples, attributes, store.one("SELECT COUNT(*) FROM orders")):
+    events: dict[_Pair, list[Any]] = {}
+    rows: dict[_Pair, int] = {}
+    purchases: dict[_Pair, dict[_Pair, _Line]] = {}
+    for result in _results_of(store, sheet, {name: number for number, name, *_ in listed}, how):
         key = result.example, result.attribute
         cell = cells.get(key, _Cell())
-        costs.check(sheet, result, cell.order, unpaid=free or cell.free)
+        line = prices.line(sheet, result, cell, unpaid=how.free or cell.free)
         if result.value is None:
-            counts["pending"] += cell.result is None
+            if line.invoiced:
+                raise _wrong_cost(
+                    sheet, line, "it has no value yet: leave the cost as it was until the result is there"
+                )
+            counts["pending"] += cell.result is None and (cell.order is not None or result.column == "value")
             continue
         _refuse_far(sheet, result, ranges)
-        if result.value == cell.result:
-            counts["repeated"] += 1
-            rows.setdefault(key, result.row)
-            continue
-        if cell.result is not None:
-            if key in rows or not replace:
+        measured, changed = result.value != UNAVAILABLE, result.value != cell.result
+        if changed and cell.result is not None:
+            if key in rows or not how.replace:
                 raise _differs(sheet, result, cell, rows.get(key))
             counts["replaced"] += 1
-        rows[key] = result.row
-        measured = result.value != UNAVAILABLE
-        counts["values" if measured else "unavailable"] += 1
-        counts["unordered"] += measured and cell.order is None and cell.result is None
-        paid = measured and not cell.free and (cell.order is not None or cell.paid or not free)
-        changes.append((result, cell))
+        if measured:
+            paid = cell.paid or (not cell.free and (cell.order is not None or not how.free))
+            if line.invoiced and not paid:
+                raise _wrong_cost(sheet, line, "it is free: leave the cost empty")
+        else:  # a failed test is not charged, unless it is on the invoice
+            stated = line.invoiced and result.cost != 0
+            paid = cell.paid or how.invoiced or (stated and changed and not how.refund)
+            if stated and not paid and not how.refund:
+                raise _wrong_cost(
+                    sheet, line, "it was not charged: invoiced=true charges it, else leave the cost empty"
+                )
+        if not changed:
+            counts["repeated"] += 1
+            rows.setdefault(key, result.row)
+        else:
+            rows[key] = result.row
+            counts["values" if measured else "unavailable"] += 1
+            counts["unordered"] += measured and cell.order is None and cell.result is None
+            events[key] = ["tell", *key, cell.order, cell.result, result.value, None]
         cells[key] = _Cell(result.value, cell.order, paid, measured and not paid)
-    _write(store, changes, cells)
-    spent = _spent(store)
-    return Recorded(**counts, cost=spent - before, spent=spent)
-
-
-def _write(store: StudyFile, changes: Sequence[tuple[Result, _Cell]], cells: dict[tuple[int, int], _Cell]) -> None:
-    """Write the new results, and an event each."""
-
-    def line(result: Result) -> Sequence[object]:
-        measured = result.value != UNAVAILABLE
-        state, value = ("known", result.value) if measured else ("unavailable", None)
-        return result.example, result.attribute, state, value, cells[result.example, result.attribute].paid
-
-    store.change(_RECORD, (line(result) for result, _ in changes))
+        if paid:
+            purchase = purchases.setdefault((result.example, prices.heads[result.attribute]), {})
+            first = purchase.setdefault(key, line)
+            if first.result.cost is None:
+                purchase[key] = line._replace(before=first.before)
+            elif result.cost not in (None, first.result.cost):
+                raise _wrong_cost(
+                    sheet, line, f"it has another cost in the same table: {sheet.place(first.result.row)}"
+                )
+    invoiced = _charge(sheet, purchases, prices.charged, events, how.replace)
+    told = [(key, cells[key].result, cells[key].paid) for key in events]
     store.change(
-        "INSERT INTO log (event, example, attribute, order_number, old, new) VALUES ('tell', ?, ?, ?, ?, ?)",
-        ((result.example, result.attribute, cell.order, cell.result, result.value) for result, cell in changes),
+        _RECORD,
+        ((*key, *((value, None) if value == UNAVAILABLE else ("known", value)), paid) for key, value, paid in told),
     )
+    store.note(*events.values())
+    if how.refund:
+        give_back(store, [key for key in rows if cells[key].paid and cells[key].result == UNAVAILABLE])
+    spent = store.spent()
+    return Recorded(**counts, invoiced=invoiced, cost=spent - before, spent=spent)
 
 
-def _spent(store: StudyFile) -> float:
-    """Return the charges: the price of each attribute (group) of an example with a charged value, once."""
-    rows = store.rows(
-        "SELECT heads.cost FROM (SELECT DISTINCT example, head FROM cells JOIN attributes ON number = attribute "
-        "WHERE paid) AS units JOIN attributes AS heads ON heads.number = units.head"
-    )
-    return fsum(cost for (cost,) in rows)
+def give_back(store: StudyFile, cells: Collection[_Pair]) -> None:
+    """Refund charged cells; the charge of a group stays while another value of it is charged."""
+    store.change("UPDATE cells SET paid = 0 WHERE example = ? AND attribute = ?", cells)
+    prices = _Prices(store)
+    units = {(example, prices.heads[attribute]) for example, attribute in cells} - prices.charged.keys()
+    charges = store.rows("SELECT example, attribute, order_number, cost FROM log WHERE cost IS NOT NULL")
+    amounts = sums((tuple(cell), cost) for *cell, cost in charges if (cell[0], prices.heads[cell[1]]) in units)
+    store.note(*(("refund", *cell, None, None, -cost) for cell, cost in amounts.items() if cost))
 
 
-def _cells(store: StudyFile) -> dict[tuple[int, int], _Cell]:
+def exclude(store: StudyFile, column: str, names: Sequence[str], refund: bool, undo: bool) -> int:
+    """Order nothing more of some examples or attributes, see `Study.exclude`; return how many values were pending."""
+    known: dict[str, int] = dict(store.rows(f"SELECT name, number FROM {column}s"))
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{column}={name}: the study has no {_unknown(column, name, known)}")
+    at, numbers = ("example", "attribute").index(column), {known[name] for name in names}
+    changed = [number for number in sorted(numbers) if (number in {row[at] for row in excluded_of(store)}) == undo]
+    event = "include" if undo else "exclude"
+    store.note(*((event, *((None, number) if at else (number, None)), *[None] * 4) for number in changed))
+    rows = store.rows("SELECT example, attribute, state, paid FROM cells")
+    cells = [row for row in rows if row[at] in numbers and not undo]
+    pending = [cell for *cell, state, _ in cells if state == "on order"]
+    store.change("DELETE FROM cells WHERE example = ? AND attribute = ?", pending)
+    if refund:
+        give_back(store, [(example, attribute) for example, attribute, _, paid in cells if paid])
+    return len(pending)
+
+
+def _charge(
+    sheet: Sheet,
+    purchases: Mapping[_Pair, Mapping[_Pair, _Line]],
+    charged: Mapping[_Pair, float],
+    events: dict[_Pair, list[Any]],
+    replace: bool,
+) -> int:
+    """Write what purchases cost into the events of their values; return how many invoices set another cost."""
+    invoiced = 0
+    for purchase, lines in purchases.items():
+        for cell, line in lines.items():
+            if not line.before.paid:
+                events.setdefault(cell, ["invoice", *cell, line.before.order, None, None, None])[-1] = 0.0
+        stated = next((cell for cell, line in lines.items() if line.invoiced), None)
+        if replace and stated is None and purchase in charged:  # the cost of the order can be the right one
+            whole = (cell for cell, line in lines.items() if line.result.cost is not None and line.listed == line.price)
+            stated = next(whole, None)
+        cell = stated or next(iter(lines))
+        line, before = lines[cell], charged.get(purchase)
+        total = line.price if before is None else before
+        if stated is not None:
+            total = fsum(each.result.cost for each in lines.values() if each.result.cost is not None)
+        if before is not None and isclose(total, before):
+            continue
+        if before is not None and not replace:
+            raise DataError(
+                f"{sheet.where(line.result.row, 'cost')}: {before:.15g} was charged for {line.result.named} already, "
+                f"and this is {total:.15g}: replace=true charges that in its place"
+            )
+        events.setdefault(cell, ["invoice", *cell, line.before.order, None, None, None])[-1] = total - (before or 0.0)
+        invoiced += stated is not None
+    return invoiced
+
+
+def _cells(store: StudyFile) -> dict[_Pair, _Cell]:
     rows = store.rows("SELECT example, attribute, state, value, order_number, paid FROM cells")
     return {
         (example, attribute): _Cell(
@@ -180,37 +289,49 @@ def _cells(store: StudyFile) -> dict[tuple[int, int], _Cell]:
     }
 
 
-def _results_of(sheet: Sheet, examples: dict[str, int], attributes: dict[str, int], orders: int) -> Iterator[Result]:
+def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], how: How) -> Iterator[Result]:
     """Yield the results in a table, each checked.
 
-    Parameters
-    ----------
-    sheet : Sheet
-        The table; it may have more columns, and its lines may be in any order.
-    examples, attributes : dict of str to int
-        Numbers by name.
-    orders : int
-        The number of the study's orders.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, or a line names no example, attribute or order of the study, or has no number.
+    A table has a row for each value, and may have more columns; or a row for each example, and a column for each
+    attribute. Rows may be in any order.
     """
-    need = f"results need the columns {','.join(NEEDED)}"
-    *_, values = (sheet.column(name, need) for name in NEEDED)
-    for row, cell in enumerate(values):
-        order = _order(sheet, row, orders)
-        example = _number(sheet, row, "example", examples)
-        attribute = _number(sheet, row, "attribute", attributes)
-        yield Result(row, example, attribute, _value(sheet, row, cell), order, _cost(sheet, row))
+    examples: dict[str, int] = dict(store.rows("SELECT name, number FROM examples"))
+    orders, id = store.one("SELECT COUNT(*) FROM orders"), store.one("SELECT content FROM facts WHERE name = 'id'")
+    for column in how.drop:
+        sheet.column(column, "drop names columns to leave out")
+    wide = [name for name in sheet.names if name in attributes and name not in {id, *how.drop}]
+    need = f"results need the columns {','.join(NEEDED)}, or {id} and a column for each attribute"
+    if {"attribute", "value"} <= set(sheet.names) or not wide:
+        names = ID if ID in sheet.names or id not in sheet.names else id
+        for column in (names, *NEEDED[1:]):
+            sheet.column(column, need)
+        wide, has_order = [], "order" in sheet.names
+    else:
+        names = ID if ID in sheet.names and ID not in wide and id not in sheet.names else id
+        sheet.column(names, need)
+        others = [name for name in sheet.names if name not in {names, *wide, *how.drop}]
+        refuse_unknown(sheet, [name for name in others if name != "order"], attributes)
+        has_order = "order" in others
+    for row in range(sheet.n):
+        order = _order(sheet, row, orders) if has_order else None
+        name = sheet.name_at(row, names)
+        if name not in examples:
+            raise DataError(f"{sheet.where(row, names)}: the study has no {_unknown('example', name, examples)}")
+        cost = None if wide else _cost(sheet, row, how.decimal)
+        for column in wide or ["value"]:
+            attribute = column if wide else sheet.name_at(row, "attribute")
+            if attribute not in attributes:
+                where = sheet.where(row, "attribute")
+                raise DataError(f"{where}: the study has no {_unknown('attribute', attribute, attributes)}")
+            named = f"{quoted(attribute)} of example {quoted(name)}"
+            value = _value(sheet, row, column, how.decimal)
+            yield Result(row, column, named, examples[name], attributes[attribute], value, order, cost)
 
 
-def _number(sheet: Sheet, row: int, column: str, known: dict[str, int]) -> int:
-    name = sheet.name_at(row, column)
-    if name not in known:
-        raise DataError(f"{sheet.where(row, column)}: the study has no {column} {quoted(name)}{nearest(name, known)}")
-    return known[name]
+def _unknown(column: str, name: str, known: Collection[str]) -> str:
+    """Return what a study does not have, and what the user may have meant."""
+    lost = lost_zeros(name, by_number(known)) if column == "example" else ""
+    return f"{column} {quoted(name)}{lost or nearest(name, known)}"
 
 
 def _order(sheet: Sheet, row: int, orders: int) -> int | None:
@@ -228,87 +349,96 @@ def _order(sheet: Sheet, row: int, orders: int) -> int | None:
     return int(number)
 
 
-def _cost(sheet: Sheet, row: int) -> float | None:
-    """Return the cost in a line; the column need not be there."""
-    cell = sheet.columns["cost"][row] if "cost" in sheet.columns else None
-    if is_empty(cell):
-        return None
+def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -> float:
+    """Return the number in a cell that is not empty, which may have a decimal comma."""
+    cell = sheet.columns[column][row]
+    if decimal == "," and isinstance(cell, str):
+        if _POINTS.fullmatch(cell.strip()):
+            where = f"{sheet.where(row, column)}: {quoted(cell)}"
+            raise DataError(
+                f"{where} may have points between thousands: leave them out, and write decimals with a comma"
+            )
+        cell = cell.replace(",", ".")
     if fault := fault_of(cell):
-        raise DataError(f"{sheet.where(row, 'cost')}: {fault}")
-    return number_of(cell)
+        raise DataError(f"{sheet.where(row, column)}: {fault}{hint}")
+    return number_of(cell) or 0.0
 
 
-def _value(sheet: Sheet, row: int, cell: object) -> float | str | None:
+def _cost(sheet: Sheet, row: int, decimal: str) -> float | None:
+    """Return the cost in a line; the column need not be there."""
+    if "cost" not in sheet.columns or is_empty(sheet.columns["cost"][row]):
+        return None
+    cost = _number(sheet, row, "cost", decimal)
+    if cost < 0:
+        raise DataError(f"{sheet.where(row, 'cost')}: {cost:g} is below 0: refund=true gives back what was charged")
+    return cost
+
+
+def _value(sheet: Sheet, row: int, column: str, decimal: str) -> float | str | None:
+    cell = sheet.columns[column][row]
     if is_empty(cell):
         return None
     if text_of(cell).lower() == UNAVAILABLE:
         return UNAVAILABLE
-    if fault := fault_of(cell):
-        raise DataError(
-            f"{sheet.where(row, 'value')}: {fault} (leave a pending value empty; {UNAVAILABLE} means that it will "
-            "never be measured)"
-        )
-    return number_of(cell)
+    hint = f" (leave a pending value empty; {UNAVAILABLE} means that it will never be measured)"
+    if decimal == "." and "," in text_of(cell):
+        hint = " (decimal=, reads decimal commas)"
+    return _number(sheet, row, column, decimal, hint)
 
 
-class _Costs:
-    """What values cost: as they were ordered, or by the price list if nobody ordered them."""
+class _Prices:
+    """What values cost: as they were ordered, or by the price list if nobody ordered them; and what was charged."""
 
     def __init__(self, store: StudyFile) -> None:
-        lines = store.rows("SELECT order_number, example, attribute, cost FROM lines")
-        self._ordered: dict[tuple[int | None, int, int], float] = {tuple(cell): cost for *cell, cost in lines}
         # The price of a group stands at its first attribute, but the value of another one may come alone.
-        prices = store.rows(
-            "SELECT each.number, each.cost, heads.cost FROM attributes AS each "
+        listed = store.rows(
+            "SELECT each.number, each.head, each.cost, heads.cost FROM attributes AS each "
             "JOIN attributes AS heads ON heads.number = each.head"
         )
-        self._prices: dict[int, tuple[float, float]] = {number: (own, group) for number, own, group in prices}
+        self.heads: dict[int, int] = {number: head for number, head, *_ in listed}
+        self._list: dict[int, tuple[float, float]] = {number: (own, group) for number, _, own, group in listed}
+        lines = store.rows("SELECT order_number, example, attribute, cost FROM lines")
+        self._ordered: dict[tuple[int | None, int, int], float] = {tuple(cell): cost for *cell, cost in lines}
+        self._together = sums(((order, example, self.heads[at]), cost) for order, example, at, cost in lines)
+        paid = store.rows("SELECT DISTINCT example, head FROM cells JOIN attributes ON number = attribute WHERE paid")
+        costs = sums(
+            ((example, self.heads[at]), cost)
+            for example, at, cost in store.rows("SELECT example, attribute, cost FROM log WHERE cost IS NOT NULL")
+        )
+        self.charged: dict[_Pair, float] = {unit: costs.get(unit, 0.0) for unit in paid}
+        """What was charged for each purchase with a charged value, by example and first attribute."""
 
-    def check(self, sheet: Sheet, result: Result, order: int | None, *, unpaid: bool) -> None:
-        """Refuse a line whose order does not contain its value, or whose cost is another one.
-
-        Parameters
-        ----------
-        sheet : Sheet
-            The table, for messages.
-        result : Result
-            The line.
-        order : int or None
-            The order that waits for the value, or has brought it.
-        unpaid : bool
-            Whether nothing is charged for the value if nobody ordered it.
-
-        Raises
-        ------
-        DataError
-        """
-        cell = result.example, result.attribute
-        if result.order is not None and (result.order, *cell) not in self._ordered:
+    def line(self, sheet: Sheet, result: Result, cell: _Cell, *, unpaid: bool) -> _Line:
+        """Return what a value costs; `unpaid` says that it is free if nobody ordered it."""
+        at = result.example, result.attribute
+        if result.order is not None and (result.order, *at) not in self._ordered:
             raise DataError(
-                f"{sheet.where(result.row, 'order')}: order {result.order} does not contain "
-                f"{_named(sheet, result)}: correct its number, or leave it empty if nobody ordered the value"
+                f"{sheet.where(result.row, 'order')}: order {result.order} does not contain {result.named}: correct "
+                "its number, or leave it empty if nobody ordered the value"
             )
-        if result.cost is None:
-            return
-        ordered = self._ordered.get((result.order or order, *cell))
-        costs = (*self._prices[result.attribute], *([0.0] if unpaid else [])) if ordered is None else (ordered,)
-        if not any(isclose(result.cost, cost) for cost in costs):
-            setter = "price list" if ordered is None else "order"
-            raise DataError(
-                f"{sheet.where(result.row, 'cost')}: {_named(sheet, result)} costs {costs[0]:.15g}, not "
-                f"{result.cost:.15g}: the {setter} sets what is charged: write that, or leave the cost empty"
-            )
+        order, unit = result.order or cell.order, (result.example, self.heads[result.attribute])
+        listed, price = self._list[result.attribute]
+        usual = {listed, price, 0.0 if unpaid else price}
+        if (order, *at) in self._ordered:
+            listed, price = self._ordered[order, *at], self._together[order, *unit]
+            usual = {listed}
+        invoiced = result.cost is not None and not any(isclose(result.cost, cost) for cost in usual)
+        return _Line(result, cell, listed, price, invoiced)
 
 
-def _refuse_far(sheet: Sheet, result: Result, ranges: dict[int, tuple[float, float]]) -> None:
-    if result.value == UNAVAILABLE or result.attribute not in ranges:
+def _wrong_cost(sheet: Sheet, line: _Line, why: str) -> DataError:
+    cost, where = line.result.cost, sheet.where(line.result.row, "cost")
+    return DataError(f"{where}: {line.result.named} costs {cost:.15g} by this line, but {why}")
+
+
+def _refuse_far(sheet: Sheet, result: Result, ranges: Mapping[int, tuple[float, float]]) -> None:
+    if not isinstance(result.value, float) or result.attribute not in ranges:
         return
     low, high = ranges[result.attribute]
     margin = _FAR * (high - low)
-    assert isinstance(result.value, float)
     if not low - margin <= result.value <= high + margin:
         raise DataError(
-            f"{sheet.where(result.row, 'value')}: {result.value:g} is far outside the range of the attribute, "
+            f"{sheet.where(result.row, result.column)}: {result.value:g} is far outside the range of the attribute, "
             f"{low:g} to {high:g}: is the unit right?"
         )
 
@@ -316,13 +446,9 @@ def _refuse_far(sheet: Sheet, result: Result, ranges: dict[int, tuple[float, flo
 def _differs(sheet: Sheet, result: Result, cell: _Cell, row: int | None) -> DataError:
     """Return the error of a result that differs from what is known, or from an earlier row of the same table."""
     new, old = (f"{value:.15g}" if isinstance(value, float) else value for value in (result.value, cell.result))
-    way = "replace=true replaces it" if row is None else f"the same table has that value: {sheet.place(row)}"
+    way = "replace=true replaces it"
+    if row is not None:
+        way = f"the same table has that value: {sheet.place(row)}: leave out one of the two, or write their mean"
     return DataError(
-        f"{sheet.where(result.row, 'value')}: {_named(sheet, result)} is {old} already, and this is {new}: {way}"
+        f"{sheet.where(result.row, result.column)}: {result.named} is {old} already, and this is {new}: {way}"
     )
-
-
-def _named(sheet: Sheet, result: Result) -> str:
-    """Return how messages name the value of a line."""
-    example, attribute = (quoted(sheet.name_at(result.row, name)) for name in ("example", "attribute"))
-    return f"{attribute} of example {example}"

@@ -1,7 +1,7 @@
 """What a study holds: written into its file, read as arrays, and its bill."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from budgetreg.data.dataset import Groups
-from budgetreg.errors import DataError, quoted
+from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
+from budgetreg.errors import DataError, nearest, quoted
 from budgetreg.runs.tables import as_csv
-from budgetreg.study.examples import Attributes, Examples, Target, check_targets
-from budgetreg.study.file import StudyFile, create_file
+from budgetreg.study.examples import Attributes, Examples, Target, by_number, check_targets, lost_zeros
+from budgetreg.study.file import Row, StudyFile, create_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,10 +49,14 @@ class State:
         NaN where nothing is known.
     on_order, unavailable, paid : ndarray of bool, shape (n, d)
         Cells whose values are pending, will never be measured, and are charged.
+    withdrawn, discontinued : ndarray of bool, shape (n,) and (d,)
+        Examples and attributes of which nothing is ordered any more.
     orders : ndarray of int, shape (n, d)
         The order of each cell, from 1; 0 if there is none.
+    spent : float
+        The sum of all charges so far.
     version : int
-        The number of events so far that changed what is known.
+        The number of events so far that changed what is known, or what it costs.
     """
 
     facts: Mapping[str, str]
@@ -66,7 +71,10 @@ class State:
     on_order: np.ndarray
     unavailable: np.ndarray
     paid: np.ndarray
+    withdrawn: np.ndarray
+    discontinued: np.ndarray
     orders: np.ndarray
+    spent: float
     version: int
 
     @property
@@ -90,6 +98,16 @@ class State:
         """Known targets, bool of shape (n,)."""
         return ~np.isnan(self.y)
 
+    @property
+    def excluded(self) -> np.ndarray:
+        """Cells of withdrawn examples or discontinued attributes, bool of shape (n, d)."""
+        return self.withdrawn[:, None] | self.discontinued
+
+    @property
+    def open(self) -> np.ndarray:
+        """Cells that can be ordered, bool of shape (n, d)."""
+        return ~(self.known | self.on_order | self.unavailable | self.excluded)
+
     def by_unit(self, cells: np.ndarray) -> np.ndarray:
         """Return which purchases have one of some cells, bool (n, d): those of groups are where their heads are."""
         result = np.zeros_like(cells)
@@ -101,15 +119,6 @@ class State:
     def charged(self) -> np.ndarray:
         """Charged purchases, bool of shape (n, d), each once."""
         return self.by_unit(self.paid)
-
-    @property
-    def spent(self) -> float:
-        """The sum of all charges so far."""
-        return self.price(self.charged)
-
-    def price(self, units: np.ndarray) -> float:
-        """Return the price of purchases (n, d), exactly rounded."""
-        return fsum(count * cost for count, cost in zip(units.sum(axis=0).tolist(), self.costs.tolist(), strict=True))
 
 
 def state_of(store: StudyFile) -> State:
@@ -131,6 +140,9 @@ def state_of(store: StudyFile) -> State:
         on_order[at] = [state == "on order" for state in states]
         unavailable[at] = [state == "unavailable" for state in states]
         paid[at] = np.array(charged, dtype=bool)
+    withdrawn, discontinued = (np.zeros(size, dtype=bool) for size in shape)
+    for each, one in excluded_of(store):
+        (withdrawn if one is None else discontinued)[each if one is None else one] = True
     return State(
         facts,
         examples,
@@ -144,9 +156,21 @@ def state_of(store: StudyFile) -> State:
         on_order,
         unavailable,
         paid,
+        withdrawn,
+        discontinued,
         orders,
-        store.one("SELECT COUNT(*) FROM log WHERE event NOT IN ('ask', 'cancel')"),
+        store.spent(),
+        store.one("SELECT COUNT(*) FROM log WHERE event NOT IN ('ask', 'cancel', 'exclude', 'include')"),
     )
+
+
+def excluded_of(store: StudyFile) -> list[tuple[int | None, int | None]]:
+    """Return the withdrawn examples and the discontinued attributes, each beside None."""
+    rows = store.rows(
+        "SELECT example, attribute, event, MAX(number) FROM log WHERE event IN ('exclude', 'include') "
+        "GROUP BY example, attribute"
+    )
+    return [(example, attribute) for example, attribute, event, _ in rows if event == "exclude"]
 
 
 def targets_of(store: StudyFile) -> list[Target | None]:
@@ -223,20 +247,24 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
         for example, attribute, *rest in store.rows("SELECT example, attribute, state, value FROM cells")
     }
     log: list[Sequence[object]] = []
+    written = by_number(numbers)
     for row, (name, target) in enumerate(zip(examples.names, examples.targets, strict=True)):
         example = numbers.get(name)
         if example is None:
+            if lost := lost_zeros(name, written):
+                where = examples.sheet.where(row, examples.id)
+                raise DataError(f"{where}: the study has no example {quoted(name)}{lost}")
             example = len(numbers)
             numbers[name] = example
             store.change("INSERT INTO examples VALUES (?, ?, NULL)", [(example, name)])
-            log.append(("example", example, None, None, None))
+            log.append(("example", example, *[None] * 5))
             added["examples"] += 1
         old = targets.get(example)
         if target is not None and target != old:
             if old is not None:
                 _refuse_change(examples.sheet.where(row, examples.target), name, examples.target, old, replace)
             store.change("UPDATE examples SET target = ? WHERE number = ?", [(target, example)])
-            log.append(("target", example, None, old, target))
+            log.append(("target", example, None, None, old, target, None))
             added["targets" if old is None else "replaced"] += 1
         for attribute, values in examples.values.items():
             value, at = values[row], attributes[attribute]
@@ -256,12 +284,70 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
                 "value = excluded.value",
                 [(example, at, value)],
             )
-            log.append(("beforehand", example, at, state if known is None else known, value))
+            log.append(("beforehand", example, at, None, state if known is None else known, value, None))
             added["values" if state is None else "replaced"] += 1
-    store.change(
-        "INSERT INTO log (event, example, attribute, order_number, old, new) VALUES (?, ?, ?, NULL, ?, ?)", log
-    )
+    store.note(*log)
     return added
+
+
+def reprice(store: StudyFile, sheet: Sheet) -> dict[str, int]:
+    """Change prices from now on, and add attributes; orders and charges stay as they are.
+
+    Attributes that the study does not have are new. See `Study.add`; a price of a group counts once.
+
+    Raises
+    ------
+    DataError
+        If the list cannot be used, or a group would change.
+    """
+    need = "a price list has the columns attribute,cost"
+    listed, costs = list(map(text_of, sheet.column("attribute", need))), sheet.column("cost", need)
+    rows = store.rows("SELECT name, number, head, cost FROM attributes")
+    heads, old = {name: head for name, _, head, _ in rows}, {number: cost for _, number, _, cost in rows}
+    missing = [name for name in heads if name not in listed]
+    others = {name for (name,) in store.rows("SELECT content FROM facts WHERE name IN ('id', 'target')")}
+    groups: dict[str, int] = {}
+    new: dict[str, int] = {}
+    prices: dict[int, float] = {}
+    for row, name in enumerate(listed):
+        where = f"{sheet.where(row, 'attribute')}: {quoted(sheet.name_at(row, 'attribute'))}"
+        if name in others:
+            continue
+        if name in listed[:row]:
+            raise DataError(f"{where} is there already: {sheet.place(listed.index(name))}")
+        if near := name not in heads and nearest(name, missing):
+            raise DataError(
+                f"{where} is no attribute of the study{near}; if it is new, list the price of the other, too"
+            )
+        if name not in heads:
+            new[name] = len(old) + len(new)
+        group = text_of(sheet.columns["group"][row]) if "group" in sheet.names else ""
+        head = heads.get(name, new.get(name, 0))
+        if group and groups.setdefault(group, head) != head:
+            if name in heads or groups[group] in old:
+                raise DataError(
+                    f"{where}: its group {quoted(group)} would change, but groups of a study stay as they are"
+                )
+            head = groups[group]
+        heads[name] = head
+        if is_empty(costs[row]):
+            continue
+        cost = number_of(costs[row]) or 0.0
+        if (fault := fault_of(costs[row])) or cost < 0:
+            raise DataError(f"{sheet.where(row, 'cost')}: {fault or f'{cost:g} is below 0'}")
+        if prices.setdefault(head, cost) != cost:
+            raise DataError(f"{where} is in a group with the price {prices[head]:g}: a group has one price")
+    if unpriced := next((name for name in new if heads[name] not in prices), ""):
+        raise DataError(f"{sheet.source}: no price for {quoted(unpriced)}, which is new")
+    if not any((old | prices).values()):
+        raise DataError(f"{sheet.source}: every price would be 0, so there would be nothing to buy")
+    changed = [(head, cost) for head, cost in prices.items() if old.get(head, cost) != cost]
+    added = [(at, name, prices[at] if heads[name] == at else 0.0, heads[name]) for name, at in new.items()]
+    store.change("INSERT INTO attributes VALUES (?, ?, ?, ?, NULL, NULL)", added)
+    store.change("UPDATE attributes SET cost = ? WHERE number = ?", [(cost, head) for head, cost in changed])
+    store.note(*(("price", None, head, None, old[head], cost, None) for head, cost in changed))
+    store.note(*(("attribute", None, number, None, None, cost, None) for number, _, cost, _ in added))
+    return {"prices": len(changed), "attributes": len(added)}
 
 
 @dataclass(frozen=True)
@@ -278,7 +364,7 @@ class StudyBill:
         What pending values will cost.
     by_attribute : DataFrame
         The columns `attribute`, `price`, `beforehand` (free values), `paid`, `on_order` and `unavailable` (numbers of
-        values), and `cost`. Of attributes that are bought together, the first has the price and the cost.
+        values), `cost`, and `excluded`. Of attributes that are bought together, the first has the price and the cost.
     by_order : DataFrame
         The columns `order`, `asked` (its cost as it was asked for), `paid`, `on_order` and `unavailable` (numbers of
         values), `cost` and `cancelled`. `UNORDERED` stands for values that nobody ordered.
@@ -295,11 +381,21 @@ def bill_of(store: StudyFile, state: State) -> StudyBill:
     """Return the bill of a study; in the block in which its state was read."""
     import pandas as pd  # here, as commands that show no bill need none
 
-    beforehand = state.known & ~state.paid
-    pending = state.by_unit(state.on_order) & ~state.charged
+    charges = store.rows(
+        "SELECT head, order_number, log.cost FROM log JOIN attributes ON attributes.number = attribute "
+        "WHERE log.cost IS NOT NULL"
+    )
+    of_attributes = sums((head, cost) for head, _, cost in charges)
+    of_orders = sums((number or UNORDERED, cost) for _, number, cost in charges)
+    pending = store.rows(
+        "WITH units AS (SELECT example, head, MIN(CASE state WHEN 'on order' THEN order_number END) AS order_number "
+        "FROM cells JOIN attributes ON number = attribute GROUP BY example, head HAVING NOT MAX(paid)) "
+        "SELECT lines.cost FROM units JOIN lines USING (example, order_number) JOIN attributes ON number = attribute "
+        "WHERE attributes.head = units.head"
+    )
     counts = {
-        "beforehand": beforehand,
-        "paid": state.paid,
+        "beforehand": state.known & ~state.paid,
+        "paid": state.known & state.paid,
         "on_order": state.on_order,
         "unavailable": state.unavailable,
     }
@@ -308,38 +404,63 @@ def bill_of(store: StudyFile, state: State) -> StudyBill:
             "attribute": state.attributes,
             "price": state.costs,
             **{name: cells.sum(axis=0) for name, cells in counts.items()},
-            "cost": state.charged.sum(axis=0) * state.costs,
+            "cost": [of_attributes.get(at, 0.0) for at in range(len(state.attributes))],
+            "excluded": state.discontinued,
         }
     )
     orders = store.rows(
         "SELECT orders.number, SUM(cost), cancelled FROM orders JOIN lines ON order_number = orders.number "
         "GROUP BY orders.number ORDER BY orders.number"
     )
-    payer = _payers(state)
     rows = []
     for number, asked, cancelled in [*orders, (UNORDERED, 0.0, False)]:
         of_order = state.orders == number
         row = {name: int((counts[name] & of_order).sum()) for name in ("paid", "on_order", "unavailable")}
-        if number == UNORDERED and not (row["paid"] or row["unavailable"]):
+        cost = of_orders.get(number, 0.0)
+        if number == UNORDERED and not (row["paid"] or row["unavailable"] or cost):
             continue
-        cost = state.price(state.charged & (payer == number))
         rows.append({"order": number, "asked": asked, **row, "cost": cost, "cancelled": bool(cancelled)})
     columns = ["order", "asked", "paid", "on_order", "unavailable", "cost", "cancelled"]
     by_order = pd.DataFrame(rows, columns=columns)
-    return StudyBill(state.unit, state.spent, state.price(pending), by_attribute, by_order)
+    return StudyBill(state.unit, state.spent, fsum(cost for (cost,) in pending), by_attribute, by_order)
+
+
+def sums(charges: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """Return the exactly rounded sum of the charges of each key."""
+    costs: dict[Any, list[float]] = {}
+    for key, cost in charges:
+        costs.setdefault(key, []).append(cost)
+    return {key: fsum(each) for key, each in costs.items()}
 
 
 def table_csv(state: State, targets: Sequence[Target | None]) -> bytes:
     """Return a table of all examples: names, attributes and targets, empty where they are not known."""
     columns = (state.facts["id"], *state.attributes, state.facts["target"])
+    return csv_of(columns, zip(state.examples, *state.values.T.tolist(), targets, strict=True))
 
-    def text(cell: Target | None) -> str:
-        if cell is None or cell != cell:
-            return ""
-        return cell if isinstance(cell, str) else number_as_text(cell)
 
-    rows = zip(state.examples, *state.values.T.tolist(), targets, strict=True)
-    return as_csv(columns, (dict(zip(columns, map(text, row), strict=True)) for row in rows))
+def csv_of(columns: Sequence[str], rows: Iterable[Row]) -> bytes:
+    """Return a table of text and numbers, with all their digits; None and NaN are left empty."""
+    return as_csv(columns, (dict(zip(columns, map(_text, row), strict=True)) for row in rows))
+
+
+LOG = ("time", "event", "order", "example", "attribute", "old", "new", "cost")
+"""The columns of the log."""
+
+
+def events_of(store: StudyFile) -> list[Row]:
+    """Return all events in their order, with the columns `LOG`; None where an event has no such thing."""
+    return store.rows(
+        "SELECT time, event, order_number, examples.name, attributes.name, old, new, log.cost FROM log "
+        "LEFT JOIN examples ON examples.number = example LEFT JOIN attributes ON attributes.number = attribute "
+        "ORDER BY log.number"
+    )
+
+
+def _text(cell: float | str | None) -> str:
+    if cell is None or cell != cell:
+        return ""
+    return cell if isinstance(cell, str) else number_as_text(cell)
 
 
 def number_as_text(number: float) -> str:
@@ -376,12 +497,3 @@ def _refuse_change(where: str, name: str, column: str, old: object, replace: boo
         raise DataError(
             f"{where}: {quoted(column)} of example {quoted(name)} is {shown_} already: replace=true replaces it"
         )
-
-
-def _payers(state: State) -> np.ndarray:
-    """Return the order that each charged purchase (n, d) belongs to: the first one with a value of it."""
-    never = np.iinfo(int).max
-    payer = np.full(state.orders.shape, never)
-    example, attribute = np.nonzero(state.paid & (state.orders != UNORDERED))
-    np.minimum.at(payer, (example, state.heads[attribute]), state.orders[example, attribute])
-    return np.where(payer == never, UNORDERED, payer)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import log
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from budgetreg.algorithms.aemr import MomentRegression
 from budgetreg.algorithms.cesa_bianchi_2010 import Baseline, baseline, estimates
+from budgetreg.algorithms.corrected_moments import CorrectedMoments, nearest_by_maximum, nearest_by_weights, pair_sums
 from budgetreg.algorithms.factors import FactorRegression, StreamingFactorAnalysis
 from budgetreg.algorithms.fixed_subset import SHARE, FixedSubset
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
@@ -22,10 +24,14 @@ from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
 from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, GradientLearner, GuidedLearner
 from budgetreg.algorithms.imputation import SCALE_FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
+from budgetreg.algorithms.kale_2017 import TwoPhaseSparse
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments
 from budgetreg.algorithms.learner import Learner, first_phase
+from budgetreg.algorithms.normal_ml import NormalMaximumLikelihood
+from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.revealed.collection import collect
 from budgetreg.streams import BLOCK, generator
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import (
@@ -52,6 +58,7 @@ from budgetreg.testing.enumeration import (
     compare_moves,
     distribution,
     enumerate_step,
+    exact_gradient,
     point_square,
     points,
     prices,
@@ -59,6 +66,8 @@ from budgetreg.testing.enumeration import (
 from budgetreg.testing.subspaces import PairsOracle, SecondMomentOracle
 
 # Learners that take a step for each example.
+
+_MOVES = REFERENCE_UPDATES["ogd"]
 
 
 def one_pass(learner: GradientLearner) -> GradientOracle:
@@ -178,10 +187,41 @@ class _ImputedOracle(GradientOracle):
         compare_moves(step, self.moves, (x @ step.w - step.y)[:, None] * x)
 
 
+@dataclass(frozen=True)
+class DebiasedOracle(Oracle):
+    """Enumerates the subsets that one step may see, for iterates that are recovered from their means."""
+
+    mask: str
+
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Check that the gradient has the mean ``(<w, x> - y) x``."""
+        for k in (2, 3):
+            step = self._step(subject, k)
+            close("the gradient", step.mean(step.gradient(_MOVES)), (step.w @ step.x - step.y) * step.x)
+
+    def second_moments(self, subject: LearnerUnderTest) -> None:
+        """Compare with the mean square of the paper's gradient over all subsets."""
+        step = self._step(subject, 3)
+        masks = [np.isin(np.arange(D), S) for S in combinations(range(D), 3)]
+        listed = [debiased_gradient(step.x * seen, step.y, step.w, 3, self.mask) for seen in masks]
+        squares = np.square(step.gradient(_MOVES)).sum(axis=1)
+        close("the gradient's square", step.mean(squares), float(np.square(listed).sum(axis=1).mean()))
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with the exact gradient at k = d."""
+        step = self._step(subject, D)
+        close(
+            "the gradient",
+            step.mean(step.gradient(_MOVES)),
+            exact_gradient(subject.other("online_ridge"), step, _MOVES),
+        )
+
+    def _step(self, subject: LearnerUnderTest, k: int) -> Step:
+        return enumerate_step(subject, D, k, Place(STEP, average="all"))
+
+
 _ORDERS = (1, 3)
 """Orders of the series that are enumerated."""
-
-_MOVES = REFERENCE_UPDATES["ogd"]
 
 _Q = np.full(D, 1 / D)
 """Probabilities of the data point's draws."""
@@ -401,6 +441,28 @@ class FixedSubsetOracle(ImputationOracle):
             same(f"ridge on {K} attributes of {len(X)} examples", shown.output[:, 0], w)
 
 
+@dataclass(frozen=True)
+class TwoPhaseSparseOracle(ImputationOracle):
+    """Ridge on the rows of the second phase, which all show the same attributes."""
+
+    phase_one: float = 0.5
+
+    def full_information(self, subject: LearnerUnderTest) -> None:
+        """Compare with least squares on full rows."""
+        FullRowsOracle().full_information(subject)
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Compare the last regressor with ridge; those of the first phase are checked for corrected moments."""
+        m_1 = first_phase(self.phase_one, certificates.CHECKPOINTS[-1])
+        for shown in certificates.run(subject, {}):
+            if len(shown.y) == certificates.CHECKPOINTS[-1]:
+                X, w = shown_table(shown)[m_1:], np.zeros(certificates.D)
+                kept = np.flatnonzero(~np.isnan(X).any(axis=0))
+                expect(kept.size == certificates.K, "examples of the second phase show different attributes")
+                w[kept] = self.solved(X[:, kept], shown.y[m_1:])
+                same(f"ridge on {len(X)} examples", shown.output[:, 0], w)
+
+
 def _greedy(M: np.ndarray, c: np.ndarray, strength: float, k: int) -> list[int]:
     """Return up to k attributes of positive use, of which each set is solved for."""
     A, chosen = M + strength * np.diag(np.diag(M)), list[int]()
@@ -479,6 +541,60 @@ def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return found[:, :PAIR_D], found[:, PAIR_D], probability
 
 
+_NEARLY = 0.01
+"""Gap, in units of that at 0, that projected gradient may leave where attributes differ in size by a factor of 100."""
+
+
+@dataclass(frozen=True)
+class CorrectedMomentsOracle(FullRowsOracle):
+    """Enumerates the subsets of one example, and certifies what is solved for."""
+
+    solver: str = ""
+
+    def unbiased(self, subject: LearnerUnderTest) -> None:
+        """Compare the means of products with those of complete examples times the share of subsets that show both."""
+        for k in range(2, PAIR_D + 1):
+
+            def estimated(rngs: list[Any], k: int = k) -> np.ndarray:
+                accessor = Accessor(Table(_X[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
+                (collected,) = collect(accessor, [1], rngs, k)
+                blocks = collected.entries.blocks()
+                sums = [pair_sums(blocks, f, PAIR_D, centred=False, intercept=False) for f in range(len(rngs))]
+                return np.stack([np.concatenate([each.products, each.counts]) for each in sums])
+
+            found, probability = distribution([0] * k, estimated)
+            products, shares = np.tensordot(probability, found, axes=1)
+            pi = np.full((PAIR_D, PAIR_D), k * (k - 1) / (PAIR_D * (PAIR_D - 1)))
+            np.fill_diagonal(pi, k / PAIR_D)
+            close("the shares of examples that show both", shares[:-1, :-1], pi)
+            joint = np.append(_X, _Y)
+            close("the products", products / shares, np.outer(joint, joint))
+
+    def minimiser(self, subject: LearnerUnderTest) -> None:
+        """Certify that no regressor of the same size has a smaller loss, or that the loss is stationary in its ball."""
+        for shown in certificates.run(subject, {}):
+            X, w, n = shown_table(shown), shown.output[:, 0], len(shown.y)
+            seen = ~np.isnan(X)
+            Z, both = np.where(seen, X, 0.0), np.array([[np.sum(i & j) for i in seen.T] for j in seen.T])
+            Gamma, gamma = Z.T @ Z / np.maximum(both, 1), shown.y @ Z / np.maximum(both.diagonal(), 1)
+            live = np.flatnonzero(Gamma.diagonal() > 0)
+            each = np.ix_(live, live)
+            Gamma, gamma, w = self._convex(Gamma[each], both[each] / n), gamma[live], w[live]
+            norm, dual = (two_norm, two_norm) if self.solver == "ridge" else (one_norm, largest)
+            gap = norm(w) * dual(Gamma @ w - gamma) + w @ (Gamma @ w - gamma)
+            tolerance = _NEARLY if self.solver == "stationary" else 1e-8
+            what = f"the regressor of {n} examples is not stationary: {gap / (norm(w) * dual(gamma)):.2g}"
+            expect(gap <= tolerance * norm(w) * dual(gamma), what)
+
+    def _convex(self, Gamma: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Return the moments that the solver uses; tests certify that they are nearest."""
+        if self.solver == "ridge":
+            s, V = np.linalg.eigh(Gamma)
+            return np.asarray((V * np.maximum(s, 0)) @ V.T)
+        nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}.get(self.solver)
+        return Gamma if nearest is None else nearest(Gamma, shares)
+
+
 # The oracle of each class.
 
 _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
@@ -486,6 +602,10 @@ _LEAST_RIDGE = 11.0
 """The candidate of AEMR's spectrum with the least ridge, which many full rows leave nothing to."""
 
 _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
+    CorrectedMoments: lambda learner: CorrectedMomentsOracle(solver=learner.solver),
+    DebiasedGradient: lambda learner: DebiasedOracle(learner.mask),
+    TwoPhaseSparse: lambda learner: TwoPhaseSparseOracle(phase_one=learner.phase_one),
+    NormalMaximumLikelihood: lambda learner: FullRowsOracle(),
     Baseline: lambda learner: PairEstimatesOracle(learner.update),
     GradientLearner: one_pass,
     SupportVectorLearner: SlopeOracle,

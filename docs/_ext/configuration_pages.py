@@ -3,15 +3,18 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import getsource
-from itertools import takewhile
 from typing import Any
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer, baseline
+from budgetreg.algorithms.corrected_moments import corrected_moments
 from budgetreg.algorithms.gonen_2016 import mbeg, popca
 from budgetreg.algorithms.hazan_koren_2012.aesvr import aesvr
 from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
 from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr, ddaerr, two_phases
+from budgetreg.algorithms.murata_suzuki_2018 import block_gradient
+from budgetreg.algorithms.normal_ml import em_step
 from budgetreg.algorithms.registry import GROUPS, algo_options, cores, members, parameters, section
+from budgetreg.algorithms.sportisse_2020 import debiased_sgd
 from budgetreg.config import catalogue
 from budgetreg.config.options import ANYTHING, BACKEND, RECIPE, TOP, TUNINGS, Options, tuning_options
 from budgetreg.data.registry import kinds
@@ -31,6 +34,10 @@ _LISTINGS: Mapping[str, Callable[..., Any]] = {
     **{listing.__name__: listing for listing in (aer, baseline, aerr, aelr, aesvr, ddaerr, ddaelr, popca, mbeg)},
     "ddaerr_two_phase": two_phases,
     "ddaelr_two_phase": two_phases,
+    **dict.fromkeys(("corrected_lasso", "corrected_ridge", "cocolasso", "hmlasso"), corrected_moments),
+    "debiased_sgd": debiased_sgd,
+    **dict.fromkeys(("exploration", "hybrid"), block_gradient),
+    "normal_ml": em_step,
 }
 """The algorithms as their papers print them, by learner."""
 _LISTED = "As its paper prints it, for one setting and one example at a time:"
@@ -92,7 +99,7 @@ def datasets(_: str) -> str:
 
 
 def _overview(group: str, names: Sequence[str]) -> str:
-    rows = ((f"[`{name}`](#{_anchor(group, name)})", escaped(_about(group, name)[0])) for name in names)
+    rows = ((f"[`{name}`](#{_anchor(group, name)})", escaped(catalogue.description(group, name)[0])) for name in names)
     return table((code(f"{group}="), "What it is"), rows)
 
 
@@ -102,7 +109,7 @@ def _anchor(group: str, name: str) -> str:
 
 def _option(group: str, name: str, options: Options, level: str = "###") -> list[str]:
     """Return the section of a file of a group: its comment, and its keys."""
-    headline, rest = _about(group, name)
+    headline, rest = catalogue.description(group, name)
     rows = [row for row in _of_file(group, name) if row[0].partition(".")[0] not in _IDENTITY]
     return [
         f"({_anchor(group, name)})=\n{level} {group}={name}",
@@ -110,13 +117,6 @@ def _option(group: str, name: str, options: Options, level: str = "###") -> list
         escaped(rest),
         _table(f"{group}.", rows, options),
     ]
-
-
-def _about(group: str, name: str) -> tuple[str, str]:
-    """Return the first comment of a file, and those that follow it before the first key."""
-    head = takewhile(lambda line: line.startswith("#"), catalogue.text(group, name).splitlines())
-    comments = [line.removeprefix("#").strip() for line in head]
-    return comments[0], " ".join(comments[1:])
 
 
 def _of_file(group: str, name: str) -> list[tuple[str, str, str]]:

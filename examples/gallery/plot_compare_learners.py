@@ -16,7 +16,7 @@ import budgetreg
 from budgetreg.analysis.intervals import difference, mean_error
 
 # %%
-# ``total`` is the number of attributes at which every learner ends. ``checkpoints=1`` keeps the end of the curve only.
+# ``total`` is the number of attributes that every learner may spend. ``checkpoints=1`` keeps the end of the curve only.
 
 errors = {}
 with TemporaryDirectory() as folder:

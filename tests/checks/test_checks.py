@@ -31,6 +31,10 @@ COVERED = (
     "popca_passive",
     "mbeg_plus",
     "impute_ridge",
+    "impute_iterative",
+    "corrected_lasso",
+    "cocolasso",
+    "two_phase_sparse",
 )
 """Learners whose class, update and draws are those of quick ones, in another combination; or their minimiser is."""
 

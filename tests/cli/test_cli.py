@@ -574,7 +574,7 @@ def test_plot_prints_the_files_that_it_wrote(
 ) -> None:
     monkeypatch.setattr(curves, "read_series", list)
     monkeypatch.setattr(curves, "plot_figure", lambda folders, out, name: [out / folder.name for folder in folders])
-    monkeypatch.setattr(curves, "comparison_table", lambda folders: "which is best")
+    monkeypatch.setattr(curves, "comparison_tables", lambda folders: ["which is best"])
     answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")
     assert budgetreg(capsys, "plot runs/a runs/b --out figures") == answer
     # By default, they go into the only folder, or for several into the working directory.

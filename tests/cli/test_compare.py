@@ -27,7 +27,7 @@ def rows(out: str) -> dict[str, list[str]]:
     """Return the cells of each learner, without the level."""
     by_learner = {}
     for line in out.splitlines()[2:]:
-        if line.startswith("than: "):
+        if line.startswith("reference: "):
             break
         cells = [cell for cell in re.split(r"\s{2,}", line.strip()) if cell]
         cells = cells[1:] if re.match(r"[\d.]+$", cells[0]) else cells
@@ -59,7 +59,7 @@ def test_without_full_rows_the_best_run_of_the_first_folder_is_the_reference(
     for algo, times in (("aelr", 2.0), ("aer", 4.0), ("ddaerr", 1.0)):
         falling(tmp_path / algo, algo, times)
     answer = budgetreg(capsys, f"compare error=0.3 {tmp_path}").out
-    assert f"than: ddaerr, the best run in {tmp_path}" in answer
+    assert f"reference: ddaerr, the best run in {tmp_path}" in answer
     needed = rows(answer)
     assert len(needed["ddaerr"]) == 2
     assert (needed["aelr"][-1], needed["aer"][-1]) == ("ddaerr", "ddaerr")
@@ -75,7 +75,7 @@ def test_error_rate_and_area_are_shown_where_the_error_is_reached(
         curves = pd.read_csv(path)
         curves.assign(test_error_rate=curves["attributes"] / 1e4, test_auc=0.75).to_csv(path, index=False)
     answer = budgetreg(capsys, f"compare error=0.2 {tmp_path}").out
-    assert "90 % interval  error rate   AUC     times fewer" in answer.splitlines()[1]
+    assert re.search(r"90 % interval  error rate   AUC +ratio", answer.splitlines()[1])
     needed = rows(answer)
     assert float(needed["aelr"][2]) == pytest.approx(0.1, rel=0.05)
     assert (needed["aelr"][3], needed["aer"][2:4]) == ("0.75", ["0.4", "0.75"])
@@ -105,20 +105,20 @@ def test_money_is_compared_if_all_runs_have_prices(capsys: pytest.CaptureFixture
     priced(falling(tmp_path / "lasso", "lasso", 2.0), 1.5)
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2")
     head = answer.out.splitlines()[1]
-    assert re.split(r"\s{2,}", head.strip())[2:] == ["EUR", "90 % interval", "times less", "90 % interval", "than"]
+    assert re.split(r"\s{2,}", head.strip())[2:] == ["EUR", "90 % interval", "ratio", "90 % interval", "reference"]
     needed = rows(answer.out)
     assert float(needed["aelr"][0].replace(",", "")) == pytest.approx(6000, rel=0.05)
     assert float(needed["lasso"][0].replace(",", "")) == pytest.approx(3000, rel=0.05)
     assert float(needed["aelr"][2]) == pytest.approx(0.5, rel=0.1)
     in_attributes = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=attributes").out
-    assert "times fewer" in in_attributes
+    assert "attributes" in in_attributes.splitlines()[1]
     assert float(rows(in_attributes)["aelr"][0].replace(",", "")) == pytest.approx(1000, rel=0.05)
 
 
 def test_money_is_not_compared_with_runs_without_prices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     priced(falling(tmp_path / "aelr", "aelr", 1.0), 6.0)
     falling(tmp_path / "lasso", "lasso", 2.0)
-    assert "times fewer" in budgetreg(capsys, f"compare {tmp_path} error=0.2").out
+    assert "attributes" in budgetreg(capsys, f"compare {tmp_path} error=0.2").out
     answer = budgetreg(capsys, f"compare {tmp_path} error=0.2 axis=cost")
     assert (answer.code, answer.out) == (2, "")
     assert "all runs need prices in one unit: aelr in EUR, lasso without" in one_line(answer.err)
@@ -151,8 +151,19 @@ def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, code: int, sai
     assert said in one_line(answer.err)
 
 
-def test_flat_curves_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", relative=(0.35,), checkpoints=1)
+@pytest.mark.parametrize(
+    ("checkpoints", "said"),
+    [
+        (2, "no curve falls to a round level; give one, such as error=0.5"),
+        (1, "the runs have one checkpoint each: run them with checkpoints=10, or give an error to reach, such as"),
+    ],
+)
+def test_flat_curves_are_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, checkpoints: int, said: str
+) -> None:
+    folder = write_run(tmp_path / "run", relative=(0.205,), checkpoints=checkpoints)
+    curves = pd.read_csv(folder / "curves.csv")
+    curves.assign(test_relative=0.205).to_csv(folder / "curves.csv", index=False)
     answer = budgetreg(capsys, f"compare {folder}")
     assert answer.code == 3
-    assert "no curve falls to a round level; give one, such as error=0.5" in one_line(answer.err)
+    assert said in one_line(answer.err)

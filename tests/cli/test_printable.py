@@ -101,7 +101,7 @@ def test_commands_escape_names(
 def test_captions_escape_names_and_tables_keep_them(here: Path) -> None:
     caption = (here / ODD / "curve.txt").read_text(encoding="utf-8")
     assert not controls(caption)
-    assert f"{SHOWN}, naive" in caption
+    assert f"{SHOWN}, Naive" in caption
     with (here / ODD / "curves.csv").open(newline="", encoding="utf-8") as file:
         assert {row["dataset"] for row in csv.DictReader(file)} == {ODD}
 

@@ -74,6 +74,35 @@ def test_a_study_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[s
     assert (bill.total, bill.on_order) == (30, 0)
 
 
+@pytest.mark.usefixtures("sketched")
+def test_prices_exclusions_and_the_log(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, CREATE)
+    (here / "new.csv").write_text("attribute,cost\necg,12\nbmi,3\n")
+    size = "trial.db: 3 examples, 2 of them with the target outcome; 5 attributes; 4 of 15 values known"
+    assert call(capsys, "study add trial.db costs=new.csv").out == f"new.csv: 1 new price, 1 attribute added\n{size}\n"
+    assert call(capsys, "study add trial.db costs=new.csv").out == f"new.csv: 0 new prices added\n{size}\n"
+    assert call(capsys, "study add trial.db patients.csv drop=[ward] costs=new.csv").out.startswith("patients.csv: 0 ")
+    (here / "wide.csv").write_text("patient;ecg;bmi\np1;1,5;20,5\n")
+    told = call(capsys, "study tell trial.db wide.csv decimal=,").out
+    assert told == "wide.csv: 2 values recorded, 2 of them not on order\npaid: 15 EUR, 15 EUR in all\n"
+    (here / "bill.csv").write_text("patient,attribute,value,cost\np1,ecg,1.5,11\n")
+    told = call(capsys, "study tell trial.db bill.csv replace=true").out
+    assert told.endswith("1 at the price on the invoice, 1 known already\npaid: -1 EUR, 14 EUR in all\n")
+    call(capsys, "study ask trial.db spend=1000")
+    out = call(capsys, "study exclude trial.db attribute=[iron,zinc]").out
+    assert out == "2 attributes excluded, 4 pending values released\npaid: 14 EUR, and 15 EUR for what is on order\n"
+    assert call(capsys, "study exclude trial.db example=p1 refund=true").out.startswith("1 example excluded, 0 pending")
+    assert call(capsys, "study exclude trial.db example=p1 undo=true").out.startswith(
+        "1 example can be ordered again\n"
+    )
+    assert call(capsys, "study export trial.db log=true out=log.csv").out == "log.csv\n"
+    events = [line.split(",") for line in (here / "log.csv").read_text().splitlines()[1:]]
+    recorded = "price attribute tell tell invoice ask exclude exclude exclude refund refund include"
+    assert [event[1] for event in events] == recorded.split()
+    assert sum(float(event[-1] or 0) for event in events) == budgetreg.Study("trial.db").bill().total == 0
+    assert "iron (excluded)" in call(capsys, "study show trial.db out=figures").out
+
+
 def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "names.csv").write_text("patient\np1\np2\n")
     said = call(capsys, "study create names.db table=names.csv id=patient costs=prices.csv")
@@ -98,9 +127,29 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study ask trial.db spend=30 per_example=0", 2, "per_example=0: must be a whole number of at least 1"),
         ("study tell trial.db", 2, "RESULTS, KEY=VALUE (see budgetreg study tell --help)"),
         ("study tell trial.db patients.csv replace=yes", 2, "replace=yes: must be true or false"),
-        ("study tell trial.db patients.csv", 3, "patients.csv: line 1: there is no column 'example'"),
+        (
+            "study tell trial.db patients.csv",
+            3,
+            "patients.csv: line 1: the study has no attribute 'ward', 'outcome': leave it",
+        ),
         ("study tell trial.db nowhere.csv", 3, "cannot read nowhere.csv: No such file"),
         ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
+        ("study tell trial.db patients.csv decimal=;", 2, "decimal=;: must be . or ,"),
+        ("study tell trial.db patients.csv refund=true invoiced=true", 2, "refund=true gives that back: choose one"),
+        ("study exclude trial.db", 2, "name examples or attributes: example=NAME or attribute=NAME"),
+        ("study exclude trial.db example=p1 attribute=ecg", 2, "name examples or attributes: example=NAME or"),
+        ("study exclude trial.db example=[]", 2, "name examples or attributes: example=NAME or attribute=NAME"),
+        (
+            "study exclude trial.db example=[p1,p33]",
+            2,
+            "example=p33: the study has no example 'p33' (did you mean 'p3'?)",
+        ),
+        ("study exclude trial.db example=p1 undo=true refund=true", 2, "refund=true gives charges back: choose one"),
+        ("study add trial.db", 2, "study add: a table of examples or costs=FILE is needed"),
+        ("study add trial.db cost=prices.csv", 2, "cost=prices.csv: study add has no such key (did you mean 'costs'?)"),
+        ("study add trial.db costs=patients.csv", 3, "patients.csv: line 1: there is no column 'attribute'; columns:"),
+        ("study export trial.db log=true out=log.npz", 2, "out=log.npz: must end in .csv, for a log"),
+        ("study export trial.db log=yes out=log.csv", 2, "log=yes: must be true or false"),
         ("study show patients.csv", 3, "patients.csv is not a study"),
         ("study cancel trial.db order=3", 2, "order=3: there is no such order; none was asked for"),
         ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv, for a table, or in .npz"),
@@ -218,7 +267,8 @@ def test_how_good_the_model_is(here: Path, capsys: pytest.CaptureFixture[str]) -
     (here / "results.csv").write_text("\n".join(["example,attribute,value", *lines]) + "\n")
     call(capsys, "study tell many.db results.csv")
     shown = call(capsys, "study show many.db out=figures").out
-    assert "all attributes of a new example are measured" in shown
+    assert shown.startswith("error relative to that of the mean target")
+    assert "all attributes of a new example are measured" in shown.partition("\npaid: 60 attributes\nmany.db: ")[0]
     assert "all are measured, after 30 attributes more" in shown
     error = budgetreg.Study("many.db").error().complete
     interval = f"{error.estimate:.3f} (90 % interval {error.low:.3f} to {error.high:.3f})"

@@ -23,6 +23,7 @@ OPTIONS_TRIED: list[dict[str, Any]] = [
     {"n_factors": 2, "noise": 0},
     {"n_factors": 3, "rho": 0.6, "support": 2},
     {"tails": 3, "support": 1, "d": 1},
+    {"support": 3, "least_weight": 0.5},
 ]
 
 
@@ -74,6 +75,19 @@ def test_draws_follow_the_distribution(changes: dict[str, Any]) -> None:
     test_residual = data.y[n:] - data.X[n:] @ distribution.target(1, 2)
     assert distribution.noise == 0 or np.abs(test_residual - residual[:100]).min() > 1e-9
     assert (data.n_train, len(data.y), data.scale, data.two_valued) == (n, n + 100, 1.0, False)
+
+
+def test_the_least_weight_keeps_those_that_count_away_from_0() -> None:
+    """Their sizes are in proportion to ``least + (1 - least) |z|``, z from N(0, 1)."""
+    least: dict[float, list[float]] = {share: [] for share in (0, 0.5, 1)}
+    for share, ratios in least.items():
+        for repetition in range(200):
+            w = np.abs(gaussian(d=40, support=8, least_weight=share).target(1, repetition))
+            assert np.count_nonzero(w) == 8
+            ratios.append(w[w > 0].min() / w.max())
+    assert np.median(least[0]) < 0.1
+    assert min(least[0.5]) > 0.5 / (0.5 + 0.5 * 4)
+    np.testing.assert_allclose(least[1], 1)
 
 
 def test_tails_follow_students_t() -> None:

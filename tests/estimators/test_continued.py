@@ -20,7 +20,14 @@ from tests.estimators.tables import small, table
 from tests.estimators.test_conventions import expected
 
 NOT_CONTINUED = {
-    *("AEFA", "DDAELRTwoPhase", "DDAERRTwoPhase", "FixedSubset", "POPCAImportance"),  # a share of all examples is first
+    *(
+        "AEFA",
+        "DDAELRTwoPhase",
+        "DDAERRTwoPhase",
+        "FixedSubset",
+        "POPCAImportance",
+        "TwoPhaseSparse",
+    ),  # a share of all examples is first
     *("AEML", "AEMR"),  # they plan their draws by what was seen
 }
 UNTUNED = [name for name, cls in ESTIMATORS.items() if not cls.tuned]

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,16 @@ from budgetreg.config.catalogue import options
 from budgetreg.estimators import AELR, AEML, ESTIMATORS, POPCA, FixedSubset, Ridge, RidgeCV
 from tests.estimators.tables import small, table
 
+MODELS = ("aeml", "aemr", "normal_ml")
+"""Learners that model the attributes, so that rows to predict may have holes."""
+
 HOLES = "it learns from rows with holes, but does not model the attributes: rows to predict or project are complete"
 
 
 def expected(estimator: Any) -> dict[str, str]:
     """Return the checks that fail by design, with the reasons."""
     learns_from_holes = estimator.__sklearn_tags__().input_tags.allow_nan
-    return {"check_estimators_pickle": HOLES} if learns_from_holes and estimator.algo not in ("aeml", "aemr") else {}
+    return {"check_estimators_pickle": HOLES} if learns_from_holes and estimator.algo not in MODELS else {}
 
 
 @parametrize_with_checks([FixedSubset(k=2)], expected_failed_checks=expected)
@@ -34,10 +38,18 @@ def test_quick_learners_pass_the_checks_of_scikit_learn(estimator: Any, check: A
     check(estimator)
 
 
-SLOW = [
-    small(name, k=2)
-    for name in ("AELR", "AELRCV", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
-] + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
+SLOW = (
+    [
+        small(name, k=2)
+        for name in ("AELR", "AELRCV", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
+    ]
+    + [
+        *(small(name, k=2) for name in ("DebiasedSGD", "Hybrid", "TwoPhaseSparse")),
+        *(ESTIMATORS[name]() for name in ("CorrectedLasso", "CorrectedRidge", "CoCoLasso", "HMLasso", "NormalML")),
+        ESTIMATORS["CorrectedRidge"](predict_k=2),
+    ]
+    + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
+)
 
 
 @pytest.fixture
@@ -61,6 +73,21 @@ def test_every_learner_has_a_class_and_every_class_a_name() -> None:
         assert set(inspect.signature(cls).parameters) == set(cls().get_params())
         for parameter in cls().get_params():
             assert f"\n{parameter} : " in str(cls.__doc__)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_docstrings_have_the_sections_of_scikit_learn_and_say_something(name: str) -> None:
+    doc = str(ESTIMATORS[name].__doc__)
+    headline = doc.splitlines()[0]
+    sections = re.findall(r"(?m)^(.+)\n-+$", doc)
+    published = re.search(r"\b20\d\d\b|MBEG|AdaOja", headline) is not None
+    assert sections == ["Parameters", "Attributes", "See Also", *(["References"] if published else []), "Examples"]
+    parameters = re.findall(r"(?m)^(\w+) : (.+), default=.*\n    (.+)$", doc)
+    assert {parameter for parameter, *_ in parameters} == set(ESTIMATORS[name]().get_params())
+    for parameter, kind, described in parameters:
+        assert re.fullmatch(r"(\{('\w+'(, )?)+\}|int|float|bool|dict|RandomState instance|None|, | or )+", kind), kind
+        assert described.casefold() not in {f"the {parameter}.", f"{parameter}.", "the control variate."}
+        assert not re.search(r"\bnull\b", described)
 
 
 def test_it_can_be_copied_pickled_and_printed() -> None:

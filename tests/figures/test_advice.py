@@ -1,4 +1,4 @@
-"""The answer of `budgetreg advise` as a sentence, a table and a figure."""
+"""The answer of `budgetreg advise`: a verdict with a list, a table and a figure."""
 
 import re
 from dataclasses import replace
@@ -10,7 +10,7 @@ import pytest
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.analysis.intervals import Estimate
 from budgetreg.figures import canvas
-from budgetreg.figures.advice import NAME, about_full_rows, advice_table, sentence
+from budgetreg.figures.advice import NAME, about_full_rows, advice_table, answer
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing
 from tests.analysis.test_claims import falling, series
@@ -35,48 +35,49 @@ def curves(**levels):
 
 
 def said(total=4000, **levels):
-    text = sentence(curves(**levels), total)
-    assert text.count(".") == len(re.findall(r"\d\.\d", text)) + 1  # one sentence
-    return text
+    return answer(curves(**levels), total)
 
 
-def test_the_sentence_names_the_best_and_says_that_full_rows_do_worse():
-    text = said(a=0.3, b=0.5, full_c=0.4)
-    assert text.startswith(
-        "With 4,000 attributes the best is a with k = 4 on 1,000 examples, error 0.31 (90 % interval 0.3"
+def test_the_verdict_names_the_best_and_the_list_says_that_full_rows_do_worse():
+    verdict, others, full = said(a=0.3, b=0.5, full_c=0.4)
+    assert verdict.startswith(
+        "With 4,000 attributes, a with k = 4 on 1,000 examples is best: error 0.31 (90 % interval 0.3"
     )
-    assert "; all others are clearly worse; full rows are clearly worse: full_c on 1,000 full rows, 0.0995 (90" in text
+    assert others == "clearly worse: all others"
+    assert full.startswith("nearest with full rows: full_c on 1,000 full rows, clearly worse, by 0.0995 (90 % ")
 
 
-def test_the_sentence_names_learners_that_may_be_as_good():
-    text = said(a=0.3, b=0.3, full_c=0.3)
-    assert re.match(
-        r"With 4,000 attributes the least error is that of .*, but \d+ repetitions do not decide which is", text
+def test_the_list_names_learners_that_may_be_as_good():
+    verdict, level, other = said(a=0.3, b=0.3, full_c=0.3)
+    assert re.fullmatch(
+        r"With 4,000 attributes, .* has the lowest error, [^;]*\. After \d+ repetitions it is open whether that is the "
+        r"best\.",
+        verdict,
     )
-    assert "the best is" not in text
-    assert " are not clearly worse; " in text
-    assert re.search(r"(full rows|k attributes of each example) are not clearly worse: ", text)
+    assert re.match(r"not clearly worse: [^;]*, ", level)
+    assert re.match(r"nearest with (full rows|k attributes of each example): .*, not clearly worse, by ", other)
 
 
 def test_full_rows_can_be_the_best():
-    text = said(a=0.5, full_c=0.4, full_d=0.6)
-    assert "the best is full_c on 1,000 full rows" in text
-    assert "k attributes of each example are clearly worse: a with k = 4 on 1,000 examples, 0.1" in text
+    verdict, _, budgeted = said(a=0.5, full_c=0.4, full_d=0.6)
+    assert ", full_c on 1,000 full rows is best: error 0.4" in verdict
+    assert budgeted.startswith(
+        "nearest with k attributes of each example: a with k = 4 on 1,000 examples, clearly worse, by 0.1"
+    )
 
 
-def test_the_sentence_says_what_was_not_tried():
-    assert said(a=0.3, b=0.4).endswith("full rows were not tried.")
-    assert said(full_a=0.3).endswith("; k attributes of each example were not tried.")
+def test_the_list_says_what_was_not_tried():
+    assert said(a=0.3, b=0.4)[1:] == ["clearly worse: b with k = 4", "full rows: not tried"]
+    assert said(full_a=0.3)[1:] == ["k attributes of each example: not tried"]
 
 
 def test_all_attributes_of_each_example_stand_for_full_rows():
     """As where missing values are imputed, which learners on full rows need."""
     few, every = candidate("a"), candidate("b", 0.35, behind=(0.05, 0.01, 0.09))
     every = replace(every, series=replace(every.series, k=every.series.d))
-    text = sentence([few, every], 4000)
-    assert (
-        "; b with all attributes is clearly worse; full rows are clearly worse: b with all attributes of 1,000" in text
-    )
+    _, worse, full = answer([few, every], 4000)
+    assert worse == "clearly worse: b with all attributes"
+    assert full.startswith("nearest with full rows: b with all attributes of 1,000 examples, clearly worse, by 0.05 (")
     budget, learner = advice_table([every], 4000).columns[:2]
     assert (list(budget.cells), list(learner.cells)) == (["all"], ["b"])
 
@@ -104,25 +105,26 @@ def test_a_learner_that_is_no_better_than_the_mean_predictor_is_useless():
         candidate("aemr", 0.72, (0.02, -0.01, 0.05)),
         candidate("full_lasso", 14.7, (14.0, -3.0, 240.0), (4.6, 250.0)),
     ]
-    text = sentence(rows, 4000)
-    assert "; aemr with k = 4 is not clearly worse; " in text
-    assert text.endswith("; full_lasso (full rows) is useless, that is, no better than the mean predictor.")
+    _, level, *_, useless = answer(rows, 4000)
+    assert level == "not clearly worse: aemr with k = 4"
+    assert useless == "useless, no better than the mean predictor: full_lasso (full rows)"
 
 
 def test_a_learner_far_behind_is_not_called_as_good_as_the_best():
     """An interval that reaches below 0 does not make a learner that is 2.21 behind worth trying."""
     rows = [candidate("aemr", 0.6), candidate("full_lasso", 2.81, (2.21, -0.1, 9.0))]
-    text = sentence(rows, 4000)
-    assert "not clearly worse" not in text
-    assert "; full rows were of no use; full_lasso (full rows) is useless, " in text
+    verdict, full, useless = answer(rows, 4000)
+    assert " is best: error 0.6 (" in verdict
+    assert full == "full rows: of no use"
+    assert useless == "useless, no better than the mean predictor: full_lasso (full rows)"
 
 
 def test_no_learner_may_be_any_good():
-    text = sentence([candidate("a", 1.02), candidate("full_b", 1.3, (0.28, -0.1, 0.9))], 4000)
-    assert text.startswith(
-        "With 4,000 attributes no learner is better than the mean predictor: the least error is that "
+    (verdict,) = answer([candidate("a", 1.02), candidate("full_b", 1.3, (0.28, -0.1, 0.9))], 4000)
+    assert verdict == (
+        "With 4,000 attributes, no learner is better than the mean predictor. The lowest error, 1.02 (90 % interval "
+        "0.92 to 1.1), is that of a with k = 4 on 1,000 examples."
     )
-    assert "the best is" not in text
 
 
 def test_the_kind_that_is_level_is_named_by_a_learner_that_is():
@@ -132,7 +134,8 @@ def test_the_kind_that_is_level_is_named_by_a_learner_that_is():
         candidate("full_b", 0.35, (0.05, 0.01, 0.09)),
         candidate("full_c", 0.36, (0.06, -0.01, 0.2)),
     ]
-    assert "; full rows are not clearly worse: full_c on 1,000 full rows, 0.06 (" in sentence(rows, 4000)
+    full = answer(rows, 4000)[-1]
+    assert full.startswith("nearest with full rows: full_c on 1,000 full rows, not clearly worse, by 0.06 (")
 
 
 def test_without_intervals_nothing_is_said_of_worse_or_level():
@@ -140,10 +143,12 @@ def test_without_intervals_nothing_is_said_of_worse_or_level():
     rows = [
         candidate(name, error, (0.1, *nothing), nothing, best_in=np.nan) for name, error in (("a", 0.3), ("b", 0.4))
     ]
-    assert sentence(rows, 4000) == (
-        "With 4,000 attributes the best is a with k = 4 on 1,000 examples, error 0.3; 5 repetitions or more would show "
-        "which others are not clearly worse."
-    )
+    repetitions = rows[0].series.repetitions
+    assert answer(rows, 4000) == [
+        "With 4,000 attributes, a with k = 4 on 1,000 examples has the lowest error, 0.3. After "
+        f"{repetitions} repetitions it is open whether that is the best.",
+        "5 repetitions or more would show which others are clearly worse",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +166,7 @@ def test_many_full_rows_with_little_noise_are_pointed_out(full, said):
     text = about_full_rows([candidate("a", 0.19), candidate("full_b", **full)])
     assert text == (
         "The same attributes pay for 40 full rows, 2.5 times d; once that is about 2 or more and the noise is low, "
-        "full rows win: see docs/explanation/aemr.md."
+        "full rows win: see docs/explanation/aemr.md"
         if said
         else ""
     )
@@ -181,8 +186,11 @@ def test_the_axis_ends_above_the_mean_predictor_and_arrows_show_what_lies_beyond
     plot_advice([candidate("a", 0.6), candidate("full_b", 14.7, (14.1, 4.0, 249), (4.6, 250.0))], tmp_path)
     plot_advice([candidate("a", 0.6), candidate("full_b", 0.7, (0.1, 0.0, 0.2))], tmp_path)
     cut, whole = drawn
-    assert cut.get_ylim() == pytest.approx((0.54 - 0.06 * 0.66, 1.2))
+    assert cut.get_ylim() == (0, 1.2)
     assert [text.get_text() for text in cut.texts] == ["14.7"]
+    (ring,) = (line for line in cut.lines if line.get_label() == "least error")
+    assert ring.get_ydata().tolist() == [0.6]
+    assert cut.figure.get_suptitle().startswith("With 4,000 attributes, a with k = 4 ")
     assert whole.get_ylim()[1] < 1
     assert not whole.texts
 
@@ -203,5 +211,6 @@ def test_the_figure_has_the_same_bytes_and_its_caption_gives_the_answer(tmp_path
     assert [path.name for path in written] == ["advice.png", "advice.pdf", "advice.txt"]
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
     caption = " ".join(written[-1].read_text().split())
-    assert sentence(candidates, 4000) in caption
+    verdict, *items = answer(candidates, 4000)
+    assert " - ".join([verdict, *items]) in caption
     assert "What tuning looks at is not in the total" in caption

@@ -159,14 +159,17 @@ def test_labels_that_do_not_fit_are_in_the_legend(tmp_path: Path) -> None:
     assert {f"aelr k={k}" for k in range(1, 41)} < set(legend_of(figure))
 
 
-def test_learners_that_a_recipe_does_not_name_are_grey_and_have_no_label(tmp_path: Path) -> None:
+def test_learners_that_a_recipe_does_not_name_are_thin_and_have_no_band(tmp_path: Path) -> None:
     for algo in ("aemr", "aer", "aelr"):
-        write_run(tmp_path / algo, algo=algo)
+        write_run(tmp_path / algo, algo=algo, repetitions=6)
     (ax,) = draw(read_series([tmp_path]), Drawing(named=["aemr", "aer"]))[0].axes
-    colours = {line.get_label(): line.get_color() for line in ax.lines}
-    assert colours["aemr"] == style("aemr").colour
-    assert len(set(colours["aelr"][i : i + 2] for i in (1, 3, 5))) == 1  # a grey
-    assert set(labels_of(ax)) == {"zero predictor", "aemr", "aer"}
+    lines = {line.get_label(): line for line in ax.lines}
+    assert {algo: lines[algo].get_color() for algo in ("aemr", "aelr")} == {
+        a: style(a).colour for a in ("aemr", "aelr")
+    }
+    assert lines["aelr"].get_linewidth() < lines["aer"].get_linewidth() < lines["aemr"].get_linewidth()
+    assert set(labels_of(ax)) == {"zero predictor", "aemr", "aer", "aelr"}
+    assert len(ax.collections) == 2
 
 
 def test_the_legend_defines_the_band(tmp_path: Path) -> None:
@@ -325,7 +328,7 @@ def test_the_figure_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) ->
     plot_run(tmp_path / "run")
     assert [(tmp_path / "run" / name).read_bytes() for name in names] == alone
     plot(read_series([tmp_path / "run"]), tmp_path / "run", "curves")
-    assert "aer" in (tmp_path / "run" / "curves.txt").read_text().split()
+    assert "AER" in (tmp_path / "run" / "curves.txt").read_text().split()
 
 
 def test_errors_of_runs_with_an_intercept_are_relative_to_the_mean_predictor(tmp_path: Path) -> None:

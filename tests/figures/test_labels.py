@@ -52,11 +52,12 @@ def test_a_logarithmic_axis_has_some_ticks_but_not_many(low: float, high: float)
 
 
 @pytest.mark.parametrize("count", range(1, 13))
-def test_panels_leave_no_slot_empty(count: int) -> None:
+def test_panels_are_equally_wide_two_in_a_row(count: int) -> None:
     places = sheet(count).places
-    assert len(places) == count
-    ends = [place.ax.get_subplotspec().colspan.stop for place in places]
-    starts = [place.ax.get_subplotspec().colspan.start for place in places]
-    rows = sum(place.first for place in places)
-    assert starts.count(0) == ends.count(max(ends)) == rows  # each row reaches from the left to the right
-    assert sum(end - start for start, end in zip(starts, ends, strict=True)) == rows * max(ends)
+    spans = [place.ax.get_subplotspec() for place in places]
+    assert [(span.rowspan.start, span.colspan.start) for span in spans] == [
+        divmod(at, min(2, count)) for at in range(count)
+    ]
+    assert {len(span.colspan) for span in spans} == {1}
+    assert sum(place.first for place in places) == (count + 1) // 2
+    assert [place.lowest for place in places] == [at + min(2, count) >= count for at in range(count)]

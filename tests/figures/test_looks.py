@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from budgetreg.figures.looks import COLOURS, is_heavy, looks_of, style
+from budgetreg.figures.looks import COLOURS, called, is_heavy, looks_of, style, within_learner
 from budgetreg.runs.series import read_series
 from tests.written_runs import write_run
 
@@ -25,3 +25,12 @@ def test_a_variant_that_chooses_k_has_the_look_of_its_learner(tmp_path: Path) ->
     looks = looks_of([two, replace(four, k="auto", label="aemr k=auto")])
     assert looks["aemr k=auto"]["color"] == style("aemr").colour
     assert [label for label, look in looks.items() if is_heavy(look)] == ["aemr k=auto"]
+
+
+def test_labels_begin_with_the_names_of_learners(tmp_path: Path) -> None:
+    (series,) = read_series([write_run(tmp_path, algo="impute_ridge")])
+    labels = ["impute_ridge", "impute_ridge k=4", "impute_ridge, centred", "impute_ridges", "starting point"]
+    shown = [called(replace(series, label=label)) for label in labels]
+    name = "ridge on imputed values"
+    assert [each.label for each in shown] == [name, f"{name} k=4", f"{name}, centred", *labels[3:]]
+    assert [within_learner(each) for each in shown] == [name, "k=4", "centred", *labels[3:]]

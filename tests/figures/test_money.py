@@ -12,7 +12,7 @@ from budgetreg.cli.run import plan_table
 from budgetreg.errors import ConfigError
 from budgetreg.figures.captions import about_curves
 from budgetreg.figures.specification import Drawing, axes_of
-from budgetreg.figures.tables import comparison_table, run_table
+from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import Series, mean_curve, read_series
 from tests.plans import planned
 from tests.written_runs import write_run
@@ -80,7 +80,7 @@ def test_tables_have_a_column_for_each_unit(tmp_path: Path, capsys: pytest.Captu
     console().print(run_table(run))
     assert "EUR" in capsys.readouterr().out
     others = [priced(tmp_path / "b", "aer", unit="minutes"), write_run(tmp_path / "c", "aerr")]
-    console().print(comparison_table(read_series([run, *others])))
+    console().print(*comparison_tables(read_series([run, *others])))
     out = capsys.readouterr().out
     (head,) = (line for line in out.splitlines() if "examples" in line and "attributes" in line)
     assert head.index("attributes") < head.index("EUR") < head.index("minutes")

@@ -40,8 +40,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def study(attribute: str, unit: str, name: str, target: Path) -> None:
-    counts = {"beforehand": 1, "paid": 2, "on_order": 1, "unavailable": 0}
-    attributes = pd.DataFrame({"attribute": [attribute, "b"], **counts})
+    counts = {"beforehand": 1, "paid": [2, 5, 3], "on_order": 1, "unavailable": 0}
+    attributes = pd.DataFrame({"attribute": [attribute, "b", "c"], **counts})
     bill = StudyBill(unit, 3.0, 1.0, attributes, pd.DataFrame())
     state = SimpleNamespace(examples=range(9))
     bought = SimpleNamespace(path=target / name, state=lambda: state, bill=lambda: bill, history=list)
@@ -64,6 +64,7 @@ def test_titles_labels_legends_and_ticks_show_names_as_they_are(name: str, tmp_p
         drawn.clear()
         study(name.encode(errors="backslashreplace").decode(), name, "study", tmp_path)  # tables are UTF-8
     assert {shown[:24], f"spent ({shown})", f"on order: 1 {shown}"} <= set(drawn)
+    assert [text for text in drawn if text in ("b", "c", shown[:24])] == ["b", "c", shown[:24]]  # by what is known
 
 
 def test_long_names_leave_space_for_the_axes(tmp_path: Path, drawn: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Figures of paired differences, of ratios, and of bills."""
+"""Figures of paired differences, of ratios, of relative errors, and of bills."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +9,9 @@ import pytest
 
 from budgetreg.errors import ConfigError
 from budgetreg.figures import curves, paired
-from budgetreg.figures.points import bill_of, draw_bills, draw_ratios, ratios_of
+from budgetreg.figures.points import draw_bills, draw_ratios, draw_relative, ratios_of, relative_to_best
 from budgetreg.figures.registry import plot
-from budgetreg.figures.specification import PAID, RELATIVE, Drawing, axes_of, parse
+from budgetreg.figures.specification import ATTRIBUTES, RELATIVE, Drawing, axes_of, parse
 from budgetreg.runs.series import Series, labelled, read_folder, read_series
 from tests.figures.test_paid import N, paid_run
 from tests.written_runs import write_run
@@ -124,34 +124,56 @@ def test_ratios_are_those_of_the_same_repetitions(tmp_path: Path) -> None:
     assert [text.get_text() for text in ax.texts] == ["0.50", "1.25"]
 
 
-def test_a_bill_has_the_run_and_what_tuning_revealed_besides(tmp_path: Path) -> None:
-    (series,) = read_series([paid_run(tmp_path / "run", 1300, N)])
-    bill = bill_of(series, PAID, RELATIVE)
-    assert (bill.run, bill.tuning) == (639.5, 1300)
-    assert bill.error.value == pytest.approx(series.mean["test_relative"].iloc[-1])
+def test_a_relative_error_is_that_beside_the_best_of_others_at_each_checkpoint(tmp_path: Path) -> None:
+    """The best fixed k changes along the curves, and each is compared in the same repetitions."""
+    with_errors(tmp_path / "1", "aelr", 1.5)
+    for folder, k, factors in (("2", 2, (1.0, 1.0, 3.0)), ("3", 8, (3.0, 3.0, 1.2))):
+        table = pd.read_csv(with_errors(tmp_path / folder, "aer", 1.0) / "curves.csv")
+        table["test_relative"] *= table["examples"].map(dict(zip((10, 40, 160), factors, strict=True)))
+        table["k"] = k
+        table.to_csv(tmp_path / folder / "curves.csv", index=False)
+    series = read_series([tmp_path])
+    drawing = parse({"kind": "relative", "of": "aelr", "against": "aer"})
+    points, ratios = relative_to_best(series, drawing, ATTRIBUTES, RELATIVE)
+    assert points.tolist() == by_algo(tmp_path)["aelr"].mean["attributes"].tolist()
+    assert [ratio.value for ratio in ratios] == pytest.approx([1.5, 1.5, 1.25])
+    assert [(ratio.low, ratio.high) for ratio in ratios] == [pytest.approx((ratio.value,) * 2) for ratio in ratios]
+    figure, title, _ = draw_relative(series, drawing)
+    assert title.startswith("test error of AELR / that of AER with the best k")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["mnist_3v5"]
 
 
-def test_bars_and_dots_are_in_the_order_of_the_errors(tmp_path: Path) -> None:
-    paid_run(tmp_path / "1", 0, 0, algo="aelr", shift=0.3)
-    paid_run(tmp_path / "2", 1300, N, algo="aer")
-    series = labelled([curve for name in "12" for curve in read_folder(tmp_path / name)])
-    bars, dots = draw_bills(series, Drawing(top=1.0)).figure.axes
-    assert [text.get_text() for text in bars.get_yticklabels()] == ["aer", "aelr"]
-    assert [text.get_text() for text in bars.texts] == ["1.94k", "640"]
-    widths = {round(patch.get_y() + patch.get_height() / 2): 0.0 for patch in bars.patches}
-    for patch in bars.patches:
-        widths[round(patch.get_y() + patch.get_height() / 2)] += patch.get_width()
-    assert widths == {0: 1939.5, 1: 639.5}
-    # An error beyond the end of the axis is an arrow with its value.
-    assert [text.get_text().strip() for text in dots.texts] == ["1.05"]
-    assert dots.get_xlim()[1] < 1.2
+def test_relative_errors_have_a_panel_for_each_value_and_a_line_for_each_data_set(tmp_path: Path) -> None:
+    for number, (dataset, noise) in enumerate((("a", 0.1), ("b", 0.1), ("c", 0.5))):
+        for algo in ("aelr", "aer"):
+            write_run(tmp_path / f"{number}{algo}", algo, dataset, dataset__noise=noise)
+    drawing = parse({"kind": "relative", "of": "aelr", "against": "aer", "columns": "dataset.noise"})
+    axes = draw_relative(read_series([tmp_path]), drawing).figure.axes
+    assert [[text.get_text().split(",")[0] for text in ax.texts] for ax in axes] == [["a", "b"], ["c"]]
+    assert [ax.get_title("left") for ax in axes] == ["0.1", "0.5"]
+    with pytest.raises(ConfigError, match=r"figure\.of"):
+        parse({"kind": "relative", "against": "aer"})
 
 
-@pytest.mark.parametrize("kind", ["paired", "ratios"])
+def test_what_was_paid_includes_tuning_and_markers_grow_with_k(tmp_path: Path) -> None:
+    paid_run(tmp_path / "1", 0, 0, algo="aelr")
+    paid_run(tmp_path / "2", 0, 0, algo="aelr", k=8)
+    paid_run(tmp_path / "3", 1300, N, algo="aer")
+    series = [curve for name in "123" for curve in labelled(read_folder(tmp_path / name))]
+    (ax,) = draw_bills(series, Drawing()).figure.axes
+    small, large, other = ax.lines[:3]
+    factor = other.get_xdata()[0] / 1939.5
+    assert factor > 1  # learners stand side by side
+    assert small.get_xdata()[0] * factor == pytest.approx(639.5)
+    assert small.get_markersize() < large.get_markersize()
+    assert small.get_ydata()[0] == pytest.approx(series[0].mean["test_relative"].iloc[-1])
+
+
+@pytest.mark.parametrize("kind", ["paired", "ratios", "relative"])
 def test_a_comparison_needs_a_learner_to_compare_with(kind: str) -> None:
     with pytest.raises(ConfigError, match=r"figure\.against"):
         parse({"kind": kind})
-    assert parse({"kind": kind, "against": "aelr"}).against == "aelr"
+    assert parse({"kind": kind, "against": "aelr", "of": "aer" if kind == "relative" else None}).against == "aelr"
 
 
 def test_a_quick_look_says_so(tmp_path: Path) -> None:
@@ -164,25 +186,14 @@ def test_a_quick_look_says_so(tmp_path: Path) -> None:
         assert "quick look" in [text.get_text() for legend in legends for text in legend.get_texts()]
 
 
-def test_further_figures_differ_in_their_kind_alone() -> None:
-    drawing = parse({"also": {"paid": "bills"}, "top": 1.1})
+def test_further_figures_show_the_same_but_all_k_together() -> None:
+    drawing = parse({"also": {"paid": "bills"}, "top": 1.1, "panels": ["dataset", "k"]})
     figures = drawing.figures("curves")
     assert figures["curves"] == drawing
-    assert figures["curves_paid"] == replace(drawing, kind="bills", also={})
+    assert figures["curves_paid"] == replace(drawing, kind="bills", also={}, panels=["dataset"])
+    assert parse({"also": {"paid": "bills"}, "panels": "k"}).figures("curves")["curves_paid"].panels == ["dataset"]
     with pytest.raises(ConfigError, match="bars"):
         parse({"also": {"paid": "bars"}})
-
-
-def test_learners_apart_have_panels_of_their_own_beside_one_of_the_others(tmp_path: Path) -> None:
-    for dataset in ("digits_3v5", "mnist_3v5"):
-        for algo in ("aelr", "aer", "ridge"):
-            write_run(tmp_path / dataset / algo, algo, dataset, shift=5.0 if algo == "ridge" else 0.0)
-    series = read_series([tmp_path])
-    drawing = parse({"apart": ["ridge"], "against": "aelr"})
-    rows = [[[curve.algo for curve in panel] for panel in row] for row in drawing.rows(series)]
-    assert rows == [[["aelr", "aer"]] * 2, [["aelr", "ridge"]] * 2]
-    tops = [ax.get_ylim()[1] for ax in curves.draw(series, drawing)[0].axes]
-    assert tops[0] == tops[1] < 2 < 5 < tops[2] == tops[3]
 
 
 def test_values_below_the_end_of_the_axis_are_triangles_on_it(tmp_path: Path) -> None:

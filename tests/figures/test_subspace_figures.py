@@ -13,7 +13,7 @@ from budgetreg.figures.captions import about_config, about_curves
 from budgetreg.figures.curves import draw, y_range
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import EXCESS_LOSS, axes_of
-from budgetreg.figures.tables import comparison_table, run_table
+from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import mean_curve, read_series
 from budgetreg.runs.store import Store
 from budgetreg.runs.tables import CURVES, columns
@@ -173,9 +173,9 @@ def test_tables_show_excess_loss_and_relative_error(tmp_path):
     write_run(tmp_path / "worse", "oja", excess=(0.3, 0.2, 0.1))
     write_run(tmp_path / "better", "popca")
     text = text_of(run_table(tmp_path / "better"))
-    for part in ("excess loss", "relative error", "angle", "0.00075 ± 0.00035", "share of squared"):
+    for part in ("excess loss", "relative error", "angle", "0.00075 ± 0.00035", "squared length outside the subspace"):
         assert part in text
-    compared = text_of(comparison_table(read_series([tmp_path])))
+    compared = text_of(*comparison_tables(read_series([tmp_path])))
     assert compared.index("popca") < compared.index("oja")
     assert "0.20075 ± 0.00035" in compared
     assert "zero predictor" not in compared

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from budgetreg.cli.console import console
 from budgetreg.errors import DataError
-from budgetreg.figures.tables import comparison_table, run_table
+from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import read_series
 from budgetreg.runs.tables import CURVES, columns
 from tests.written_runs import write_run_manifest
@@ -114,17 +115,19 @@ def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> 
     write_run(tmp_path / "1", "aelr", relative=(0.7, 0.8))
     write_run(tmp_path / "2", "aer", relative=(0.4, 0.6))
     write_run(tmp_path / "4", "aer", "power_law", relative=(0.1, 0.2), rate=None)
-    cells = rows(comparison_table(read_series([tmp_path])))
-    assert [row[:2] for row in cells] == [["mnist_3v5", "aer"], ["mnist_3v5", "aelr"], ["power_law", "aer"]]
-    assert cells[0][2:] == ["k", "4", "300", "1,200", "0.50 ± 0.14", "0.25 ± 0", "-", "2"]
-    assert cells[2][7] == "-"
+    images, law = comparison_tables(read_series([tmp_path]))
+    assert [str(table.title).partition(",")[0] for table in (images, law)] == ["mnist_3v5", "power_law"]
+    assert [row[0] for row in rows(images)] == ["aer", "aelr"]
+    assert rows(images)[0][1:] == ["k", "4", "300", "1,200", "0.50 ± 0.14", "0.25 ± 0", "-", "2"]
+    assert len(rows(law)[0]) == len(rows(images)[0]) - 1  # no error rate
 
 
 def test_learners_on_full_rows_are_ranked_separately(tmp_path: Path) -> None:
     levels = {"aelr": 0.7, "aer": 0.8, "lasso": 0.1, "ridge": 0.2}
     for algo, level in levels.items():
         write_run(tmp_path / algo, algo, relative=tuple(level + 0.3 * (r % 2) for r in range(6)))
-    cells = rows(comparison_table(read_series([tmp_path])))
+    (table,) = comparison_tables(read_series([tmp_path]))
+    cells = rows(table)
     assert [row[:2] for row in cells] == [["aelr", "k"], ["aer", "k"], ["lasso", "all"], ["ridge", "all"]]
     # Repetitions differ far more than learners, but the difference of the learners is the same in each.
     assert [row[-2] for row in cells] == ["-", "0.1 (0.084 to 0.12)", "-", "0.1 (0.05 to 0.16)"]
@@ -135,10 +138,8 @@ def test_runs_without_a_repetition_in_common_are_still_ranked(tmp_path: Path) ->
     other = write_run(tmp_path / "2", "aer", relative=(0.4,))
     curves = pd.read_csv(other / "curves.csv")
     curves.assign(repetition=7).to_csv(other / "curves.csv", index=False)
-    assert [(row[0], row[-2]) for row in rows(comparison_table(read_series([tmp_path])))] == [
-        ("aer", "-"),
-        ("aelr", "-"),
-    ]
+    (table,) = comparison_tables(read_series([tmp_path]))
+    assert [(row[0], row[-2]) for row in rows(table)] == [("aer", "-"), ("aelr", "-")]
 
 
 def test_columns_with_one_value_are_in_the_title(tmp_path: Path) -> None:
@@ -150,8 +151,30 @@ def test_columns_with_one_value_are_in_the_title(tmp_path: Path) -> None:
     assert "test mse" not in text(table)
 
 
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_column_is_cut_and_notes_are_as_wide_as_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """With two labels there are four columns of two lines; eighty columns are what a terminal has at least."""
+    for name, level in (("aelr", 0.7), ("online_lasso", 0.8), ("aer", 0.75)):
+        path = write_run(tmp_path / name, name, relative=tuple(level + 0.3 * (r % 2) for r in range(10))) / "curves.csv"
+        curves = pd.read_csv(path)
+        curves.assign(test_auc=0.9 + curves["repetition"] / 997, test_error_rate=curves["test_relative"] / 7).to_csv(
+            path, index=False
+        )
+    monkeypatch.setattr("budgetreg.cli.console._WIDE", width)
+    console().print(*comparison_tables(read_series([tmp_path])))
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    (head,) = (line for line in lines if line.split()[:1] == ["learner"])
+    assert head.endswith("worse by reps" if width == 80 else "worse by  reps")
+    assert {line.split()[-1] for line in lines if " 300 " in line} == {"10"}
+    assert max(map(len, lines)) <= width
+    notes = lines[next(i for i, line in enumerate(lines) if line.startswith("mean ± s.d.")) :]
+    assert max(map(len, notes)) > 0.85 * min(width, 100)
+
+
 def test_folders_without_curves_are_refused(tmp_path: Path) -> None:
-    for table in (lambda: run_table(tmp_path), lambda: comparison_table(read_series([tmp_path]))):
+    for table in (lambda: [run_table(tmp_path)], lambda: comparison_tables(read_series([tmp_path]))):
         with pytest.raises(DataError, match=r"no curves\.csv"):
             table()
 
@@ -161,7 +184,8 @@ def test_the_table_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) -> 
     alone = text(run_table(tmp_path / "run"))
     write_run(tmp_path / "run" / "below" / "it", algo="aer", relative=(0.1,))
     assert text(run_table(tmp_path / "run")) == alone
-    assert "aer " in text(comparison_table(read_series([tmp_path])))
+    (compared,) = comparison_tables(read_series([tmp_path]))
+    assert "aer " in text(compared)
 
 
 def test_a_deleted_run_is_an_error_in_one_line(tmp_path: Path) -> None:

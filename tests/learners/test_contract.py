@@ -11,6 +11,7 @@ import pytest
 
 from budgetreg import extend
 from budgetreg.algorithms import contract, registry
+from budgetreg.algorithms.full_rows import ExactGradientLearner
 from budgetreg.algorithms.imputation import ImputedGradientLearner
 from budgetreg.algorithms.learner import Learner, Parameter, RunContext, SideInformation, SubspaceLearner
 from budgetreg.algorithms.vectors import inner_products, sum_in_order
@@ -115,7 +116,7 @@ def test_intercepts_and_subspaces_have_their_shapes() -> None:
 
 
 def broken(change: Callable[[int, Any], Any]) -> Callable[..., Iterator[Any]]:
-    fit = ImputedGradientLearner.fit
+    fit = ExactGradientLearner.fit
 
     def changed(*arguments: Any) -> Iterator[Any]:
         for checkpoint, W in fit(*arguments):
@@ -128,17 +129,17 @@ def test_a_run_ends_with_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ImputedGradientLearner, "fit", broken(lambda m, W: [(m, W[:, :-1])]))
-    words = "run algo=sgd_impute k=2 dataset=sphere dataset.d=5 dataset.n=50 dataset.n_test=9 repetitions=1 n_jobs=1"
+    monkeypatch.setattr(ExactGradientLearner, "fit", broken(lambda m, W: [(m, W[:, :-1])]))
+    words = "run algo=online_ridge k=2 dataset=sphere dataset.d=5 dataset.n=50 dataset.n_test=9 repetitions=1 n_jobs=1"
     assert main([*words.split(), "tuning=fixed", "tuning.B=1", "tuning.eta=0.1", "backend=sequential"]) == 1
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "sgd_impute: fit of" in line]
-    assert line.startswith("budgetreg: sgd_impute: fit of ImputedGradientLearner yields regressors of shape (1, 4, 1)")
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "online_ridge: fit of" in line]
+    assert line.startswith("budgetreg: online_ridge: fit of ExactGradientLearner yields regressors of shape (1, 4, 1)")
     assert not issubclass(ContractError, UserError)
 
 
 def test_the_checks_report_a_broken_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ImputedGradientLearner, "fit", broken(lambda m, W: []))
-    result = checks.run_check(checks.examined("sgd_impute"), "same bytes")
+    monkeypatch.setattr(ExactGradientLearner, "fit", broken(lambda m, W: []))
+    result = checks.run_check(checks.examined("online_ridge"), "same bytes")
     assert result.passed is False
     assert "ends without outputs at checkpoint 3" in result.reason
 
@@ -161,6 +162,7 @@ def test_a_gradient_oracle_needs_no_option_of_the_learner(monkeypatch: pytest.Mo
     class Bare(Learner):
         core: ClassVar[str] = "bare"
         tuned = ("B", "eta")
+        centres_itself = True
         parameters = ImputedGradientLearner.parameters
 
         def fit(self, *arguments: Any) -> Any:

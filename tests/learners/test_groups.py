@@ -2,13 +2,15 @@
 
 import pytest
 
-from budgetreg.algorithms.registry import GROUPS, expanded
+from budgetreg.algorithms.registry import GROUPS, expanded, members
 from budgetreg.config import catalogue
 
 
-def test_every_learner_belongs_to_one_group():
+def test_every_learner_of_any_data_belongs_to_one_group():
     names = [name for group in GROUPS for name in expanded(group)]
-    assert sorted(names) == catalogue.options("algo")
+    limited = members(lambda learner: learner.most_attributes is not None)
+    assert limited == ["impute_iterative", "normal_ml"]
+    assert sorted([*names, *limited]) == catalogue.options("algo")
     assert {"aerr", "aesvr", "naive"} <= set(expanded("all_budgeted"))
     assert expanded("all_full") == ["lasso", "online_lasso", "online_ridge", "ridge"]
     assert {"pca", "popca"} <= set(expanded("all_subspaces"))

@@ -127,6 +127,19 @@ def test_predictions_equal_a_scikit_learn_pipeline(impute, imputer):
     np.testing.assert_allclose(b + full @ w, np.mean([other.predict(full) for other in others], axis=0), rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:.*IterativeImputer.*")
+def test_the_target_is_a_further_column_of_the_imputer():
+    X, y = examples(80, 6)
+    X = hidden(X, 4)
+    X -= np.nanmean(X, axis=0)
+    w, _ = imputation.regressor(X, y, impute="iterative", with_target=True, **AS_FITTED)
+    filled = IterativeImputer(random_state=0).fit_transform(np.column_stack([X, y - y.mean()]))[:, :6]
+    others = [Ridge(alpha).fit(filled, y).coef_ for alpha in cross_validated(filled, y)]
+    np.testing.assert_allclose(w, np.mean(others, axis=0), rtol=1e-8)
+    without, _ = imputation.regressor(X, y, impute="iterative", **AS_FITTED)
+    assert not np.allclose(w, without)
+
+
 @pytest.mark.parametrize(("impute", "rescale"), [("mean", False), ("mean", True), ("iterative", True)])
 def test_shifts_move_only_the_intercept_and_units_rescale(impute, rescale):
     X, y = examples(60, 5)
@@ -274,7 +287,8 @@ def test_results_of_other_imputations_do_not_depend_on_rescaling():
 )
 def test_iterative_imputation_passes_the_checks(check):
     """Except for checks of hundreds of imputations, which `budgetreg check` runs."""
-    (iterative,) = (variant for variant in checks.examined("impute_ridge").variants() if "iterative" in variant.changes)
+    tried = checks.examined("impute_ridge").variants()
+    (iterative,) = (one for one in tried if "iterative" in one.changes and "with_target" not in one.changes)
     verdict = checks.run_check(iterative, check)
     assert verdict.passed, verdict.reason
 
@@ -287,3 +301,51 @@ def test_iterative_imputation_of_many_attributes_is_refused(capsys, tmp_path, mo
     assert "algo.impute=iterative: at most 100 attributes, as 101 would take too long; use mean" in said
     assert main([*line.split(), "dataset.d=101"]) == 0
     assert main([*line.split(), "algo.impute=iterative", "dataset.d=100"]) == 0
+
+
+def sgd_listing(values, y, B, eta, *, centred, intercept, scaled):
+    """Return (weights, prediction at 0) of the mean of all iterates, from rows (m, d) with NaN for unseen values."""
+    m, d = values.shape
+    w, total = np.zeros(d), np.zeros(d)
+
+    def statistics(t):
+        columns = [values[: t + 1, j][~np.isnan(values[: t + 1, j])] for j in range(d)]
+        means = np.array([column.mean() if column.size else 0.0 for column in columns])
+        units = np.ones(d)
+        for j, column in enumerate(columns if scaled else ()):
+            if column.size == 1:
+                units[j] = abs(column[0])
+            elif column.size:
+                units[j] = column.std(ddof=1)
+        return means, units
+
+    for t in range(m):
+        total += w
+        means, units = statistics(t)
+        x = (np.where(np.isnan(values[t]), means, values[t]) - means * centred) / units
+        w = w - eta * (w @ x - (y[t] - (y[:t].mean() if t else y[t]) * intercept)) * x
+        w *= min(1, B / np.linalg.norm(w)) if w.any() else 1
+    means, units = statistics(m - 2)
+    w = total / m / units
+    return w, y.mean() * intercept - means @ w * centred
+
+
+@pytest.mark.parametrize("given", [BOTH, {"centred": False, "intercept": True}, {"centred": True, "intercept": False}])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_sgd_on_imputed_examples_follows_its_listing(given, scaled):
+    X, y = examples(80, 5)
+    X *= [1, 10, 0.1, 3, 1]
+    log = Recorder(5)
+    accessor = Accessor(Table(X, y), np.arange(80)[None], 2, 3, [80], log=log)
+    settings = {"B": np.array([0.5, 4.0]), "eta": np.array([0.02, 0.005])}
+    learner = imputation.ImputedGradientLearner(name="sgd")
+    ((_, outputs),) = learner.fit(
+        accessor, settings, [80], [np.random.default_rng(0)], SideInformation(3, scaled=scaled, **given)
+    )
+    rows, attributes = log.seen()
+    values = np.full(X.shape, np.nan)
+    values[rows, attributes] = X[rows, attributes]
+    for g in range(2):
+        w, b = sgd_listing(values, y, settings["B"][g], settings["eta"][g], scaled=scaled, **given)
+        np.testing.assert_allclose(outputs.regressors[0, :, g], w, rtol=1e-9)
+        assert outputs.intercept[0, g] == pytest.approx(b, rel=1e-9, abs=1e-12)

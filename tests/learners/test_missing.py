@@ -342,7 +342,7 @@ def test_the_guides_list_learners_as_they_are_declared():
         return set(members(lambda learner: learner.missing is missing))
 
     assert listed("missing.md", "until k are seen or none is left:", "\n- ") == declared(Missing.LEFT_OUT)
-    assert listed("missing.md", "does without those that are missing:", "\n- ") == declared(Missing.SKIPPED)
+    assert listed("missing.md", "do without those that are missing:", "\n- ") == declared(Missing.SKIPPED)
     assert listed("missing.md", "draws of missing values are lost:", "\n- ") == declared(Missing.WEIGHED)
     refused = listed("missing.md", "Learners that need every value", "\n\n")
     assert refused - {"algo.control_variate"} == declared(Missing.REFUSED)

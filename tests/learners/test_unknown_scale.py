@@ -10,11 +10,11 @@ import pytest
 from sklearn import datasets
 
 from budgetreg.cli.app import main
-from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
+from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge, SGDImpute
 from budgetreg.notices import Notice
 from budgetreg.protocol.split import spreads
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.columns import Rescaled, few_differ, over_decades
+from budgetreg.revealed.columns import Rescaled, RunningScale, few_differ, over_decades
 from budgetreg.study.model import learn
 
 N, TEST, D = 100, 2000, 6
@@ -52,12 +52,15 @@ def table(column: Column | None = None, seed: int = 0) -> tuple[np.ndarray, np.n
     return (Z if column is None else np.column_stack([Z, column(rng), column(rng)])), y
 
 
-def error(estimator: ImputeRidge | AEMR | AEML | FixedSubset, X: np.ndarray, y: np.ndarray) -> float:
+def error(estimator: ImputeRidge | AEMR | AEML | FixedSubset | SGDImpute, X: np.ndarray, y: np.ndarray) -> float:
     residuals = estimator.fit(X[:N], y[:N]).predict(X[N:]) - y[N:]
     return float(np.mean(np.square(residuals)) / y[N:].var())
 
 
-QUICK = [lambda: AEMR(k=3, partner="none"), lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3)]
+QUICK = [
+    *(lambda: AEMR(k=3, partner="none"), lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3)),
+    lambda: SGDImpute(k=3, B=3.0, eta=0.03),
+]
 SLOW = [
     *(lambda: AEMR(k=3), lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")),
 ]
@@ -77,6 +80,18 @@ def test_no_error_is_above_that_without_the_columns(made, kind):
         with_columns = error(estimator, X, y)
     assert (estimator.coef_[-2:] == 0).all() and estimator.coef_[:D].any()
     assert with_columns < error(made(), X[:, :D], y) + 0.4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_pass_over_lognormal_attributes_predicts_no_large_number(seed):
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(N + TEST, 3))
+    X = np.exp(2.5 * (factors @ rng.normal(size=(3, 12)) / 2 + rng.normal(size=(N + TEST, 12)) / 2))
+    X *= 10.0 ** rng.integers(-6, 7, 12)
+    y = factors @ [1, 0.5, -0.5] + 0.5 * rng.normal(size=N + TEST)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        assert error(SGDImpute(k=4, B=3.0, eta=0.03), X, y) < 1.2
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -150,6 +165,29 @@ def test_columns_over_decades_stand_out():
     assert not over_decades(normal).any() and not over_decades([np.empty(0), np.ones(3), *normal]).any()
     milder = np.exp(1.1 * np.linspace(-1.5, 1.5, 30))
     assert not over_decades([*normal, milder]).any() and over_decades([*normal, milder, *skewed])[8]
+
+
+def test_a_value_that_dominates_its_attribute_shows_no_scale():
+    def scale(columns: np.ndarray, scaled: bool = True) -> RunningScale:
+        stored = np.ones((1, columns.shape[1])), np.zeros((1, columns.shape[1]))
+        return RunningScale(columns[None], scaled, stored)
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    X[7, 1], X[:, 2], X[::2, 3], X[:, 4] = 30, 0.1, np.arange(30) % 2, X[:, 4] * 1e-7
+    weighted, left_out = scale(X).weighted()
+    assert left_out.tolist() == [[False, True, False, False, True]] == (~weighted).tolist()
+    np.testing.assert_allclose(scale(X).units()[0], [*X[:, :2].std(axis=0, ddof=1), 0.1, *X[:, 3:].std(axis=0, ddof=1)])
+    weighted, left_out = scale(X[:, [1, 1, 0]]).weighted()
+    assert not weighted.any() and left_out.tolist() == [[True, True, False]], "most are like this, and others may be"
+    assert not scale(X[:3]).weighted()[0].any() and not scale(X[:3]).weighted()[1].any()
+    assert scale(X, scaled=False).weighted()[0].all() and (scale(X, scaled=False).units() == 1).all()
+    alone = scale(X[:0])
+    assert not alone.weighted()[0].any() and not alone.weighted()[1].any()
+    for row in X:
+        alone.add(np.arange(5)[None, ::-1], row[None, ::-1])
+    np.testing.assert_allclose(alone.means[:, :5], X.mean(axis=0)[None], rtol=1e-12)
+    np.testing.assert_allclose(alone.units(), scale(X).units(), rtol=1e-12)
 
 
 def test_the_pilot_does_not_scale_by_rounding():

@@ -20,7 +20,7 @@ def unmade(text: str) -> list[str]:
     found = []
     for line in re.findall(r"(?m)^    \$ (.+)$", text):
         for key, file in _FILE.findall(line):
-            if key == "out=" or f"study create {file}" in line:
+            if key == "out=" or f"study create {file}" in line or f"tee {file}" in line:
                 made.add(file)
             elif file not in made:
                 found.append(f"{line}: {file}")

@@ -93,7 +93,9 @@ def test_every_learner_has_a_file() -> None:
     factors = {"aeml", "aefa", "aefa_streaming"}
     moments = {"aemr", "aemr_cv"}
     names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge", "sgd_impute", "fixed_subset"}
-    names |= {*guided, *full, *subspaces, *factors, *moments}
+    since = {"corrected_lasso", "corrected_ridge", "cocolasso", "hmlasso", "debiased_sgd", "two_phase_sparse"}
+    since |= {"exploration", "hybrid", "normal_ml", "impute_iterative"}
+    names |= since | {*guided, *full, *subspaces, *factors, *moments}
     assert set(catalogue.options("algo")) == names
 
 
@@ -225,7 +227,7 @@ def test_checkpoints_must_increase(default: DictConfig, examples: list[int]) -> 
         ("algo__split", "evn", "did you mean 'even'?"),
         ("algo__split", 0, "whole number of at least 1"),
         ("algo__average", "foo", "one of all, suffix, last"),
-        ("algo__core", "exactly", "one of exact, factor_analysis, factor_regression, fixed_subset"),
+        ("algo__core", "exactly", "one of corrected_moments, debiased_sgd, exact, factor_analysis"),
         ("algo__update", "adam", "one of ogd, eg, pegasos"),
         ("algo__grid__eta", [], "increasing list of numbers above 0"),
         ("algo__grid__eta", [1, 0.5], "increasing list of numbers above 0"),

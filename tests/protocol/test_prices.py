@@ -171,7 +171,7 @@ def test_free_attributes_are_seen_of_every_example_and_are_on_no_bill(free, algo
         assert row["cells_run"] + row["cells_tuning"] <= 8 * plan.n_train
     _, alone = run(f"algo={algo}", free, *more, repetitions=(1,))
     assert alone == results[1:]
-    assert any(note.startswith("free attributes are seen of every example") for note in plan.notes)
+    assert any(note.startswith("free attributes are seen for every example") for note in plan.notes)
 
 
 def test_at_most_the_attributes_with_a_price_are_drawn(free):

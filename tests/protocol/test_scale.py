@@ -16,7 +16,7 @@ from tests.plans import configured, planned
 from tests.tiers import quick_but
 
 KEYS = ("dataset=file", "k=4", "checkpoints=2", "tuning.folds=3")
-STORING = ["ridge", "lasso", "baseline", "naive", "impute_ridge", "aemr", "aeml"]
+STORING = ["ridge", "lasso", "baseline", "naive", "impute_ridge", "sgd_impute", "aemr", "aeml"]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from budgetreg.cli.app import main
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ROOT = Path(__file__).parents[2]
-WIDE, NARROW = 1200, 400
+WIDE, TABLET, PHONE = 1200, 768, 390
 # The least ratio of a text's luminance to that of its background, by the guidelines for accessible content.
 CONTRAST = 4.5
 CONTRASTS = """
@@ -110,7 +110,7 @@ def test_headings_tables_and_figures_have_names_in_order(browser: Any, page: str
     assert count(browser, 'img:not([alt]), img[alt=""]') == 0
 
 
-@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("width", [PHONE, TABLET, WIDE])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_readable_at_any_width_in_light_and_dark(browser: Any, page: str, width: int, scheme: str) -> None:
     shown(browser, page, width, scheme)
@@ -119,14 +119,30 @@ def test_text_is_readable_at_any_width_in_light_and_dark(browser: Any, page: str
     assert min(ratios)[0] >= CONTRAST, min(ratios)
     background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (max(int(part) for part in background[4:-1].split(",")) < 64) == (scheme == "dark")
-    # Wide tables scroll by themselves.
+    # Wide tables scroll by themselves, and figures fit.
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    edges = browser.execute_script("return [...document.images].map((image) => image.getBoundingClientRect().right)")
+    assert max(edges) <= width
+    # In the dark, the white ground of a figure is no brighter than a tenth.
+    filters = set(browser.execute_script("return [...document.images].map((image) => getComputedStyle(image).filter)"))
+    assert filters == ({"invert(0.88) hue-rotate(180deg)"} if scheme == "dark" else {"none"})
+
+
+def test_a_figure_that_is_chosen_has_its_full_size(browser: Any, page: str) -> None:
+    shown(browser, page, PHONE)
+    region = browser.find_element("css selector", ".scroll:has(img)")
+    whole = int(region.find_element("tag name", "img").get_dom_attribute("width"))
+    size = "return arguments[0].querySelector('img').getBoundingClientRect().width"
+    assert browser.execute_script(size, region) < PHONE < whole
+    region.click()
+    assert browser.execute_script(size, region) == whole
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE
 
 
 def test_the_keyboard_reaches_results_tables_and_details(browser: Any, page: str) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    shown(browser, page, NARROW)
+    shown(browser, page, PHONE)
     active = "return document.activeElement"
     browser.switch_to.active_element.send_keys(Keys.TAB)
     link = browser.execute_script(active)
@@ -152,3 +168,19 @@ def test_paper_shows_what_is_folded_on_the_screen(browser: Any, page: str) -> No
     assert set(browser.execute_script(visible)) == {True}
     assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not browser.find_element("tag name", "nav").is_displayed()
+
+
+def test_rows_are_whole_on_paper(browser: Any, page: str) -> None:
+    """Each part of a section keeps its table, figure or row on one page, if it fits there."""
+    shown(browser, page, media="print")
+    style = "return [...document.querySelectorAll(arguments[0])].map((each) => getComputedStyle(each)[arguments[1]])"
+    for selector in ("tr", "table", "img"):
+        assert set(browser.execute_script(style, selector, "breakInside")) == {"avoid"}
+    assert set(browser.execute_script(style, "section + section", "breakBefore")) == {"page"}
+    assert set(browser.execute_script(style, "img", "filter")) == {"none"}
+    paper = 718  # CSS pixels between the margins of A4
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": paper, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    )
+    edges = browser.execute_script("return [...document.querySelectorAll('table')].map((t) => t.offsetWidth)")
+    assert max(edges) <= paper

@@ -19,7 +19,7 @@ def page(*sections: Section) -> str:
 def whole(text: str) -> Section:
     """Return a section with a text in every place where one can be."""
     grid = PageTable(text, (text, "number"), (((text, "1"),),), (False, True), (text,))
-    picture = PageImage("data:,", 1, 1, text, text, (text,))
+    picture = PageImage("data:,", 1, 1, text, text, (text,), (text,))
     return Section(text, text, (text,), (text,), (PagePart(text, (text,), (text,), (picture,), (grid,), folded=True),))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -58,8 +59,8 @@ def rows(tree: Element, caption: str) -> list[list[str]]:
 
 def test_a_run_shows_its_error_bill_and_provenance(results: Path, report: Report) -> None:
     page = report(results / "run")
-    assert texts(page, "h2") == ["aelr on digits_3v5, k = 4"]
-    assert texts(page, "h3") == ["Test error", "Results", "Bill", "Provenance"]
+    assert texts(page, "h1") == ["Test error of aelr on digits_3v5, k = 4"]
+    assert texts(page, "h2") == ["Test error", "Errors at the checkpoints", "What was paid", "Settings and provenance"]
     curve = budgetreg.load(results / "run").curves
     last = curve[curve["examples"] == curve["examples"].max()]
     assert f"{last['test_relative'].mean():.3g}" in " ".join(texts(page, "p"))
@@ -77,7 +78,7 @@ def test_a_sweep_is_compared_as_the_commands_do(
     results: Path, report: Report, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = report(results / "sweep")
-    assert texts(page, "h2") == ["2 runs on digits_3v5"]
+    assert texts(page, "h1") == ["Comparison of 2 runs on digits_3v5"]
     assert main(["plot", str(results / "sweep"), "--out", str(results / "figure")]) == 0
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     for row in rows(page, "digits_3v5, at the last checkpoint")[1:]:
@@ -87,24 +88,39 @@ def test_a_sweep_is_compared_as_the_commands_do(
     assert "tables" in image.get("alt", "")
 
 
-def test_an_advice_gives_its_sentence(results: Path, report: Report) -> None:
+def test_a_recommendation_begins_with_its_verdict_and_has_a_bill(results: Path, report: Report) -> None:
     page = report(results / "advice")
-    assert texts(page, "h2") == ["Advice for a total of 300 attributes on digits_3v5"]
-    said = (results / "advice" / "advice.txt").read_text().split("\n\n")[1]
-    assert " ".join(said.split()) in texts(page, "p")
+    assert texts(page, "h1") == ["Recommended learner and k for 300 attributes of digits_3v5"]
+    said = " ".join((results / "advice" / "advice.txt").read_text().split())
+    _, verdict, *_ = texts(page, "p")
+    assert verdict.startswith("With 300 attributes, ")
+    assert " - ".join([verdict, *texts(page, "li")]) in said
     assert len(rows(page, "digits_3v5, 300 attributes")) == 5
+    _, *paid = rows(page, "Paid by a repetition")
+    assert all(re.fullmatch(r"[\d,]+", cell) for row in paid for cell in row[1:])
+
+
+def test_settings_and_how_figures_were_made_are_at_the_end(results: Path, report: Report) -> None:
+    page = report(results / "advice")
+    *_, settings, made = page.iter("details")
+    assert texts(settings, "caption")[0] == "Configuration that all share"
+    assert any(line.startswith("data: ") for line in texts(made, "p"))
+    (below,) = page.iter("figcaption")
+    assert texts(below, "p")[1].startswith("Each point is a learner that ended at 300 attributes")
 
 
 def test_a_study_shows_its_bill_and_every_name_as_it_is(results: Path, report: Report) -> None:
     page = report(results / "trial.db")
     assert not list(page.iter("script"))
     with budgetreg.Study(results / "trial.db") as study:
-        bill = study.bill()
+        bill, estimate = study.bill(), study.error().complete.estimate
     table = rows(page, "By attribute")
     assert table[0][-1] == "<EUR>"
     assert {row[0] for row in table[1:]} == {ODD, "weight"}
     assert sum(int(row[3]) for row in table[1:]) == bill.by_attribute["paid"].sum()
-    assert f"Paid: {bill.total:g} <EUR>, and {bill.on_order:g} <EUR> for what is on order." in texts(page, "p")
+    _, error, paid, *_ = texts(page, "p")
+    assert error.startswith(f"The estimated error for a new example is {estimate:.3f} of that of the mean target (")
+    assert paid.startswith(f"Paid: {bill.total:g} <EUR>, and {bill.on_order:g} <EUR> for what is on order. 40 examples")
 
 
 def test_a_model_from_all_rows_has_no_error(tmp_path: Path, report: Report) -> None:
@@ -113,7 +129,7 @@ def test_a_model_from_all_rows_has_no_error(tmp_path: Path, report: Report) -> N
     page = report(tmp_path / "model")
     examples = budgetreg.load(tmp_path / "model").curves["examples"].max()
     assert f"aelr, k = 4, learned from {examples} of the 365 rows of digits_3v5." in texts(page, "p")
-    assert texts(page, "h2") == ["Model of digits_3v5, learned from all rows"]
+    assert texts(page, "h1") == ["Model of digits_3v5, learned from all rows"]
     assert not list(page.iter("img"))
     assert "No row was kept for a test, so that no error was estimated." in texts(page, "p")
 
@@ -122,10 +138,10 @@ def test_a_reproduced_figure_shows_every_claim(report: Report) -> None:
     folder = ROOT / "results" / "hazan_koren_2012" / "fig1"
     page = report(folder)
     claims = folder.joinpath("claims.csv").read_text().count("\n") - 1
-    table = rows(page, "Claims and their verdicts")
+    table = rows(page, "Claims, with the statistic")
     assert len(table) == 1 + claims
     assert {row[2].partition(":")[0] for row in table[1:]} <= {"holds", "fails", "undecided"}
-    assert texts(page, "h2") == ["hazan_koren_2012/fig1"]
+    assert texts(page, "h1") == ["Reproduction of hazan_koren_2012/fig1"]
     needed = [row[3].rpartition(" ")[2] for row in rows(page, "Attributes seen in training until")[1:]]
     saved = folder.joinpath("savings.csv").read_text().splitlines()[1:]
     assert [float(text.replace(",", "")) for text in needed] == [round(float(line.split(",")[4])) for line in saved]
@@ -134,7 +150,8 @@ def test_a_reproduced_figure_shows_every_claim(report: Report) -> None:
 
 def test_several_places_have_a_section_each_and_a_table_of_contents(results: Path, report: Report) -> None:
     page = report(results / "run", results / "trial.db")
-    assert texts(page, "h2") == ["aelr on digits_3v5, k = 4", "Study trial"]
+    assert texts(page, "h1") == ["Report: run, trial.db"]
+    assert texts(page, "h2") == ["Test error of aelr on digits_3v5, k = 4", "Study trial: estimated error and bill"]
     links = [link.get("href", "") for nav in page.iter("nav") for link in nav.iter("a")]
     assert links == [f"#{heading.get('id')}" for heading in page.iter("h2")]
 
@@ -225,8 +242,9 @@ def test_a_bill_is_in_money_if_there_are_prices(tmp_path: Path, report: Report) 
     prices = tmp_path / "prices.csv"
     prices.write_text("attribute,cost\n" + "".join(f"{name},2.5\n" for name in load_breast_cancer().feature_names))
     priced = {**QUICK, "algo": "aelr", "dataset": "breast_cancer", "dataset.unit": "EUR"}
-    budgetreg.run({**priced, "dataset.costs": str(prices), "out": str(tmp_path / "run")})
+    budgetreg.run({**priced, "dataset.costs": str(prices), "pilot": "auto", "out": str(tmp_path / "run")})
     head, row = rows(report(tmp_path / "run"), "Paid by a repetition, in attributes and EUR")
     paid = dict(zip(head, row, strict=True))
     money, attributes = (float(paid[name].replace(",", "")) for name in ("EUR: learning", "learning"))
     assert money == pytest.approx(2.5 * attributes, rel=1e-3)
+    assert int(paid["pilot in it"]) % 30 == 0 < int(paid["pilot in it"])  # full rows, and no word

@@ -99,7 +99,7 @@ def test_a_trend_shows_the_examples_needed_to_reach_a_level(tmp_path: Path) -> N
     assert [path.name for path in paths] == ["scaling.png", "scaling.pdf", "scaling.txt"]
     text = " ".join(paths[2].read_text().split())
     assert "training examples until the excess loss is 0.3 against attributes of an example, d" in text
-    assert "before the first checkpoint: popca at 16, popca at 32" in text
+    assert "before the first checkpoint: POPCA at 16, POPCA at 32" in text
 
 
 def test_a_trend_needs_its_variable() -> None:

@@ -57,4 +57,4 @@ def test_eigen_digits_are_learned_at_every_budget_and_have_the_signs_of_pca(
     for subspace in subspaces:
         np.testing.assert_allclose(subspace.V.T @ subspace.V, np.eye(10), atol=1e-12)
         assert ((subspace.V * subspaces[0].V).sum(axis=0) >= 0).all()
-    assert "zero_filled_pca   k = 28 " in script.text(subspaces, [3, 2])
+    assert "zero-filled PCA          k = 28 " in script.text(subspaces, [3, 2])

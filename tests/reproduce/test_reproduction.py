@@ -121,7 +121,7 @@ def test_a_recipe_is_run_once_judged_and_drawn(
     assert {"curves.csv", "runs.csv", "claims.csv", "savings.csv", "manifest.json"} < first.keys()
     assert {"curves.png", "curves.pdf", "curves.txt"} < first.keys()
     assert {"curves_paid.png", "curves_paid.pdf", "curves_paid.txt"} < first.keys()
-    assert b"test error and attributes paid for" in first["curves_paid.txt"]
+    assert b"test error against attributes paid for" in first["curves_paid.txt"]
     assert b"digits_3v5, full rows" in first["curves.txt"]
 
     verdicts = {(row["claim"], row["protocol"]): row for row in rows(folder / "claims.csv")}
@@ -325,11 +325,11 @@ def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFi
 
 def test_a_figure_may_show_the_results_of_another_recipe_too(reproduced: Path) -> None:
     caption = reproduced / "curves.txt"
-    before = caption.read_text().count("digits_3v5, aelr")
+    before = caption.read_text().count("digits_3v5, AELR")
     recipe = Path("conf/experiment/paper/toy.yaml")
     recipe.write_text(RECIPE.replace("x_scale", "beside: [paper/toy], x_scale"))
     assert main(["reproduce", "paper/toy"]) == 0
-    assert caption.read_text().count("digits_3v5, aelr") == 2 * before > 0
+    assert caption.read_text().count("digits_3v5, AELR") == 2 * before > 0
 
 
 def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:

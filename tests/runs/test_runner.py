@@ -154,15 +154,17 @@ Parallel(n_jobs=2, backend="loky")(delayed(print)(Stuck()) for _ in range(2))
 """
 
 
-def test_workers_of_a_launcher_end_with_it_before_they_get_a_task():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_what_a_launcher_started_ends_with_it_before_a_task_comes_and_leaves_nothing(number):
     process = subprocess.Popen([sys.executable, "-c", LAUNCHER], cwd=ROOT, stderr=subprocess.PIPE)
     wait_until(lambda: len(children(process.pid)) >= 3)  # two workers and the tracker of their resources
     started = children(process.pid)
     for child in started:
-        os.kill(child, signal.SIGINT)  # as a terminal sends it
+        os.kill(child, number)  # as a terminal sends it
     process.kill()
     assert b"KeyboardInterrupt" not in process.communicate(timeout=PATIENCE)[1]
     wait_until(lambda: not any(map(alive, started)))
+    assert not list(Path("/dev/shm").glob(f"sem.loky-{process.pid}-*"))
 
 
 @pytest.mark.parametrize(

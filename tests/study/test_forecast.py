@@ -66,6 +66,23 @@ def test_more_money_never_makes_the_forecast_worse() -> None:
     assert all(interval.low < interval.estimate < interval.high for interval in later)
 
 
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_what_is_excluded_is_not_bought(groups: Groups | None) -> None:
+    values, targets = table()
+    excluded = np.zeros(values.shape, dtype=bool)
+    excluded[:, [2, 4]] = excluded[::3] = True
+
+    def ends(excluded: np.ndarray) -> tuple[float, float]:
+        before, after = forecast(
+            MODEL, values, targets * 3, NOW, [0.0, 1e4], np.ones(D), groups=groups, excluded=excluded
+        )
+        return before.estimate, after.estimate
+
+    nothing = ends(np.ones_like(excluded))
+    assert nothing[0] == nothing[1] == pytest.approx(NOW.estimate)
+    assert ends(np.zeros_like(excluded))[1] < ends(excluded)[1] < NOW.estimate
+
+
 def test_the_curve_goes_through_the_error_now_and_has_a_floor() -> None:
     values, _ = table()
     known = ~np.isnan(values)

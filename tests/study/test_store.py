@@ -19,7 +19,7 @@ import pytest
 import budgetreg
 from budgetreg.errors import ConfigError, DataError, UserError
 from budgetreg.study.error import ErrorEstimate, Interval
-from budgetreg.study.file import StudyFile
+from budgetreg.study.file import EARLIER_TABLES, StudyFile
 from budgetreg.study.forecast import Estimates
 
 pytestmark = pytest.mark.usefixtures("short_chains")
@@ -71,8 +71,17 @@ def edited(path: Path, *statements: str) -> None:
 
 def as_schema_1(path: Path) -> None:
     """Turn a study into one as SQLite itself wrote it: without a digest, in the mode of a write-ahead log."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 1")
+    edited(path, "ALTER TABLE log DROP COLUMN time", "ALTER TABLE log DROP COLUMN cost", "PRAGMA user_version = 1")
+    with closing(sqlite3.connect(":memory:")) as earlier:
+        earlier.executescript(EARLIER_TABLES)
+        tables = earlier.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL").fetchall()
+    edited(
+        path,
+        *(
+            f"""UPDATE sqlite_master SET sql = '{sql.replace("'", "''")}' WHERE name = '{name}'"""
+            for name, sql in tables
+        ),
+    )
     content = bytearray(path.read_bytes())
     content[18:20] = SQLITE_LOG
     path.write_bytes(content[: len(content) // 4096 * 4096])
@@ -222,7 +231,7 @@ def test_studies_of_schema_1_are_read_and_upgraded(path: Path) -> None:
     spent = study.bill().total
     told(study, "p11", 1.5)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
     assert budgetreg.Study(path).bill().total == spent + 1
     assert [file.name for file in path.parent.iterdir()] == ["trial.db"]
 

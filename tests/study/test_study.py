@@ -216,7 +216,7 @@ def test_a_different_result_needs_leave_and_the_log_keeps_both(path: Path) -> No
     assert study.tell(results(("p1", "ecg", 2)), replace=True).replaced == 1
     assert study.bill().total == 10
     assert study.log()[["old", "new"]].to_numpy().tolist()[-1] == [1.0, 2.0]
-    study.tell(results(("p1", "ecg", "unavailable")), replace=True)
+    study.tell(results(("p1", "ecg", "unavailable")), replace=True, refund=True)
     assert study.bill().total == 0
     study.tell(results(("p1", "ecg", 3)), replace=True)
     assert study.bill().total == 10
@@ -260,7 +260,8 @@ def test_results_far_outside_a_range_are_refused(path: Path, tmp_path: Path) -> 
 def test_examples_and_targets_arrive_later(path: Path) -> None:
     study = created(path, targets={"p1": 1.0, "p3": 3.0})
     later = pd.DataFrame({"example": ["p2", "p4"], "target": [2.0, NAN], "iron": [NAN, 5]})
-    assert study.add(later) == {"examples": 1, "targets": 1, "values": 1, "replaced": 0}
+    new = {"prices": 0, "attributes": 0, "examples": 1, "targets": 1, "values": 1, "replaced": 0}
+    assert study.add(later) == new
     before = contents(study)
     assert not any(study.add(later).values())
     assert contents(study) == before
@@ -348,8 +349,8 @@ def test_only_studies_are_opened(path: Path) -> None:
     path.unlink()
     created(path).close()
     with closing(sqlite3.connect(path)) as newer:
-        newer.execute("PRAGMA user_version = 3")
-    with pytest.raises(DataError, match=r"newer version of budgetreg \(schema 3, and this one reads up to 2\)"):
+        newer.execute("PRAGMA user_version = 4")
+    with pytest.raises(DataError, match=r"newer version of budgetreg \(schema 4, and this one reads up to 3\)"):
         budgetreg.Study(path)
 
 
