@@ -88,7 +88,6 @@ for _name, _algo in _NAMES.items():
     ESTIMATORS[_name] = _estimator(_name, _algo, False)
     if learner_of(_algo).tuned:
         ESTIMATORS[f"{_name}CV"] = _estimator(f"{_name}CV", _algo, True)
-ESTIMATORS["AEMRCV"] = _estimator("AEMRCV", "aemr_cv", True)
 globals().update(ESTIMATORS)
 
 if TYPE_CHECKING:

@@ -789,10 +789,6 @@ class StandardisedEntries:
         is_centred = np.append(np.full(self.live.shape[1] - 1, centred), intercept)
         return np.where(is_centred, moments.first, -self._means / self._units)
 
-    def in_columns(self, f: int, w: np.ndarray) -> np.ndarray:
-        """Return the weights (d,) of a stream's revealed values as weights of its standardised columns."""
-        return w * self._units[f, :-1] / self._units[f, -1]
-
     def spread(self, moments: Moments) -> np.ndarray:
         """Return the attributes' deviations (F, d) given the target; the unit if not live."""
         variance = np.einsum("fcc->fc", moments.second) - np.square(moments.first)

@@ -270,7 +270,7 @@ def joint_inclusion(p: np.ndarray, r: int) -> np.ndarray:
 # - For single values the same steps give ``q_i ~ v_i / sqrt(c_i / C)``, as for the data point there. For products, an
 #   expensive attribute also makes the others of its example useful, and prices count less.
 
-_POWER, _BY_REGRESSOR, _BY_POSTERIOR = 0.7, 0.5, 0.5
+_POWER, _BY_REGRESSOR = 0.7, 0.5
 _ROUNDS = 50
 """Fixed-point iterations for the mean price, whose error at least halves with each."""
 
@@ -279,9 +279,9 @@ def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | No
     """Return weights of attributes for a regression from what is known of it; a rule of this project.
 
     Half of the weight is proportional to ``s_i^.7`` and half to ``|w_i| s_i``: attributes that vary may hold
-    information that is not known yet, and for those with a large part in the prediction errors cost most. If the
-    posterior of w is known, half of all is in proportion to ``E[w_i^2] s_i^2``, mean and uncertainty together: hundreds
-    of small weights that are noise have little of it, and an attribute of which nothing is known has much.
+    information that is not known yet, and for those with a large part in the prediction errors cost most. Where the
+    posterior of w is known, ``E[w_i^2] s_i^2`` takes the place of ``|w_i| s_i``: hundreds of small weights that are
+    noise have little of it, and an attribute of which nothing is known has much.
 
     Parameters
     ----------
@@ -299,12 +299,11 @@ def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | No
     """
     total = np.zeros(len(spread))
     large = np.ldexp(spread, -np.frexp(spread.max())[1])  # exactly scaled, so that no product underflows
-    for share, part in ((1 - _BY_REGRESSOR, spread**_POWER), (_BY_REGRESSOR, np.abs(w) * large)):
+    by_regressor = np.abs(w) * large if parts is None else parts
+    for share, part in ((1 - _BY_REGRESSOR, spread**_POWER), (_BY_REGRESSOR, by_regressor)):
         if part.any():
             total += share * part / part.sum()
-    if parts is None or not parts.any():
-        return total
-    return (1 - _BY_POSTERIOR) * total + _BY_POSTERIOR * parts / parts.sum()
+    return total
 
 
 def per_money(weights: np.ndarray, prices: np.ndarray) -> np.ndarray:

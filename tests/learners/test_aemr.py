@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
+
+from budgetreg.algorithms.aemr import MomentRegression
 from budgetreg.algorithms.aemr.moments import (
     Evidence,
     Pairs,
@@ -15,9 +18,6 @@ from budgetreg.algorithms.aemr.moments import (
     shrunk_share,
     solve,
 )
-from scipy.optimize import nnls
-
-from budgetreg.algorithms.aemr import MomentRegression
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor

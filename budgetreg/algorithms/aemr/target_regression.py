@@ -28,7 +28,7 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logsumexp
 
-from budgetreg.algorithms.factors.posterior import ArrangedValues, State, expected_factors
+from budgetreg.algorithms.factors.posterior import LEAST_NOISE, ArrangedValues, State, expected_factors
 from budgetreg.metering.table import Outputs, WithIntercept
 from budgetreg.revealed.collection import Block, rows_by_column
 from budgetreg.revealed.columns import Moments, StandardisedEntries
@@ -203,8 +203,8 @@ class TargetRegression:
         densities = -(np.log(variances) + squares / variances) / 2
         return np.asarray(densities[densities.mean(axis=1).argmax()])
 
-    def solve(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return the posterior means of w and of its squares, (p,) each, under the mixture prior of `WeightsPrior`.
+    def solve(self, rng: np.random.Generator) -> Draws:
+        """Return draws of w from its posterior under the mixture prior of `WeightsPrior`.
 
         Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
         on w through u; the quadratic penalty has a share `_SHARE_OF_U_DIFFERENCES` of its gradient.
@@ -218,7 +218,7 @@ class TargetRegression:
             draws = prior.draw(equations, rng, _LAST if last else _SWEEPS, form=self._unseen, penalty=penalty)
             w = draws.mean if self.complete else self._within_bounds(draws.mean)
             if last:
-                return w, draws.square
+                return draws._replace(mean=w)
             # Squares of draws, not those of their mean, are what the likelihood expects.
             new = self.unseen(w)
             new *= draws.form / max(new.mean(), np.finfo(float).tiny)
@@ -319,9 +319,6 @@ class CompleteRegression(TargetRegression):
 _SMALL = 0.01
 """Variance of the small weights, in that of the large ones."""
 
-LEAST_NOISE = 0.02
-"""Rate of the noise variance's prior ``InvGamma(1, rate)``, in variances of the target."""
-
 _FEW, _MORE = 100, 8
 """Up to so many weights, so many times the sweeps: they cost little there, and the chain's noise is visible."""
 
@@ -360,12 +357,15 @@ class Draws(NamedTuple):
         Mean of the quadratic form.
     square : ndarray of float, shape (p,)
         Mean of the squares.
+    fitted : float
+        Effective number of weights.
     """
 
     mean: np.ndarray
     residual: float
     form: float
     square: np.ndarray
+    fitted: float
 
 
 class WeightsPrior:
@@ -409,7 +409,7 @@ class WeightsPrior:
         """
         before, kept = (count * (_MORE if self._p <= _FEW else 1) for count in sweeps)
         base = equations.Q + penalty * form
-        mean, residual, size, square = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p)
+        mean, residual, size, square, fitted = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p), 0.0
         for sweep in range(before + kept):
             precision = base.copy()
             np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, _SMALL * self._t)
@@ -424,8 +424,9 @@ class WeightsPrior:
                 mean += centre / kept
                 square += np.square(w) / kept
                 residual += equations.residual(w) / kept
+                fitted += float((w - centre) @ equations.Q @ (w - centre)) / kept
                 size += float(w @ form @ w) / kept
-        return Draws(mean, residual, size, square)
+        return Draws(mean, residual, size, square, fitted)
 
     def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
         odds = np.log(self._pi / (1 - self._pi)) + np.log(_SMALL) / 2 + w**2 / (2 * self._t) * (1 / _SMALL - 1)
@@ -518,29 +519,22 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
         regression, live = known.regression(origin, f)
         if regression is not None:
             variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
-            parts[f, live] = regression.solve(rng)[1] * variance
+            parts[f, live] = regression.solve(rng).square * variance
     return parts
 
 
-def _shares(regression: TargetRegression, members: np.ndarray) -> np.ndarray:
-    """Return the weights of regressors (members, p) in the average."""
-    beyond = int(regression.whole.sum()) - members.shape[1]
-    alone = beyond > _ENOUGH_COMPLETE * regression.examples
-    judges = regression.whole if alone else np.full(regression.examples, True)
-    counted = beyond if alone else regression.examples
-    densities = np.stack([regression.log_densities(w, judges) for w in members])
-    differences = densities - densities[0]
-    evidence, error = counted * differences.mean(axis=1), np.sqrt(counted) * differences.std(axis=1)
-    clear = np.sign(evidence) * np.maximum(0.0, np.abs(evidence) - _ERRORS * error)
-    return np.asarray(np.exp(clear - logsumexp(clear)))
+def _share(regression: TargetRegression, by_factors: np.ndarray, draws: Draws) -> float:
+    """Return the weight of the regression in the average."""
+    judges = regression.whole if regression.whole.mean() > _ENOUGH_COMPLETE else np.full(regression.examples, True)
+    gains = regression.log_densities(draws.mean, judges) - regression.log_densities(by_factors, judges)
+    clear = gains.sum() - draws.fitted - _ERRORS * np.sqrt(gains.size) * gains.std()
+    return float(1 - np.exp(-max(0.0, clear)))
 
 
 def averaged(
-    known: Known, origin: np.ndarray, f: int, solved: np.ndarray, rng: np.random.Generator, *, intercept: bool
+    known: Known, origin: np.ndarray, f: int, rng: np.random.Generator, *, intercept: bool
 ) -> Average:
     """Return a stream's moments, with those of the target that the average regressor has.
-
-    Averaged are the regressor of the factor model, that of `TargetRegression`, and a given one.
 
     Parameters
     ----------
@@ -549,8 +543,6 @@ def averaged(
         See `StandardisedEntries.origin`.
     f : int
         The stream.
-    solved : ndarray of float, shape (d,)
-        The given regressor, of values as revealed.
     rng : numpy.random.Generator
     intercept : bool
         Whether predictions go through the target's mean.
@@ -567,9 +559,9 @@ def averaged(
     covariance = second - np.outer(first, first)
     M, mean = covariance[np.ix_(live, live)], first - origin[f]
     by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
-    given = known.standardised.in_columns(f, solved)[live]
-    members = np.stack([by_factors, regression.solve(rng)[0], given])
-    w = _shares(regression, members) @ members
+    draws = regression.solve(rng)
+    share = _share(regression, by_factors, draws)
+    w = share * draws.mean + (1 - share) * by_factors
     first, level, shared = first.copy(), float(mean[live] @ w), M @ w
     if intercept:  # predictions go through the target's mean where attributes are at their origin
         shared += mean[live] * level
@@ -585,7 +577,7 @@ def averaged(
 
 
 def average_regressors(
-    known: Known, solved: np.ndarray, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool
+    known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool
 ) -> Outputs:
     """Return the average regressors of all streams.
 
@@ -593,8 +585,6 @@ def average_regressors(
     ----------
     known, rngs, intercept
         As for `averaged`, which has one stream's generator.
-    solved : ndarray of float, shape (F, d)
-        As for `averaged`, by stream.
     centred : bool
         Whether predictions go through the attributes' means.
 
@@ -605,7 +595,7 @@ def average_regressors(
     centring = {"centred": centred, "intercept": intercept}
     standardised, moments = known.standardised, known.moments
     origin = standardised.origin(moments, **centring)
-    streams = [averaged(known, origin, f, solved[f], rng, intercept=intercept) for f, rng in enumerate(rngs)]
+    streams = [averaged(known, origin, f, rng, intercept=intercept) for f, rng in enumerate(rngs)]
     first, second, factors, complete = map(np.stack, zip(*streams, strict=True))
     outputs = standardised.regressors(Moments(first, second), **centring, inflation=factors)
     if not isinstance(outputs, WithIntercept):

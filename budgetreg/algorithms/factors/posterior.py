@@ -9,9 +9,9 @@ regressor that solves for their posterior mean has the least posterior risk. Wit
 under the prior attributes carry no information about the target.
 
 The prior is weak, for columns of variance about 1: ``psi_i ~ InvGamma(1, 0.3)``, ``mu_i ~ N(0, 10 psi_i)``, and
-``W_ij ~ N(0, psi_i / alpha_j)``. Each factor has its ``alpha_j ~ Gamma(1, 1/q)``, so that factors without support fade.
-The loadings of the target have ``N(0, 2/q)`` as one more factor of their density, because factors explain no more than
-the target's variance, about 1; without it, few examples with many attributes would fit the target perfectly.
+``W_ij ~ N(0, psi_i / alpha_j)``. Nearly nothing is assumed of alpha_j, so that factors without support fade. A factor
+that all columns share is much of a few examples; so alpha_j starts at j, and the target on the first factor, with little
+noise. The target's noise has ``InvGamma(1, 0.02)``.
 
 References
 ----------
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from budgetreg.algorithms.factors.covariance import revised
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 if TYPE_CHECKING:
@@ -36,12 +37,17 @@ if TYPE_CHECKING:
     from budgetreg.revealed.collection import Block, Collected
     from budgetreg.revealed.columns import Rescaled
 
-_SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1
+_SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 0.01, 1.0, 0.3, 0.1
+
+LEAST_NOISE = 0.02
+"""Rate of the prior ``InvGamma(1, rate)`` of the target's noise variance, in variances of the target."""
+
 _MIN_ALPHA = 0.1
 """Lower bound of alpha. Only alpha bounds the loadings of rarely seen columns, and without a bound both would drift."""
 
-_START = 0.1
-"""Standard deviation of the initial loadings: small, random values that make the factors differ."""
+_START, _TARGET_START = 0.1, 0.9
+"""Standard deviation of the initial loadings: small, random values that make the factors differ; and the target's
+loading on the first factor."""
 
 _BURN_IN, _MIN_KEPT, MOST_KEPT, _WORK = 60, 20, 100, 4_500_000
 """Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the work these may do in all.
@@ -108,7 +114,11 @@ class Posterior:
         self.states: list[State] = []
         self._rngs = rngs
         self._W = np.stack([rng.standard_normal((c, q)) for rng in rngs]) * _START
-        self._mu, self._psi, self._alpha = np.zeros((F, c)), np.full((F, c), 0.5), np.full((F, q), float(q))
+        self._mu, self._psi = np.zeros((F, c)), np.full((F, c), 0.5)
+        self._W[:, -1], self._W[:, -1, 0], self._psi[:, -1] = 0.0, _TARGET_START, LEAST_NOISE
+        self._starts = np.arange(1.0, q + 1)
+        self._alpha = np.tile(self._starts, (F, 1))
+        self._rates = np.append(np.full(c - 1, _RATE_PSI), LEAST_NOISE)
 
     def moments(self, blocks: Sequence[Block], live: np.ndarray, sweeps: int, kept: int) -> Moments:
         """Continue the chains, and return the mean of the moments over the last sweeps.
@@ -163,7 +173,6 @@ class Posterior:
         columns = np.flatnonzero(live)
         A, b = (of.reshape(F * c, -1)[columns] for of in data.sums(np.append(z, np.ones_like(z[:, :, :1]), axis=2)))
         prior = np.repeat(np.append(self._alpha, np.full((F, 1), _PRECISION_MU), axis=1)[:, None], c, axis=1)
-        prior[:, -1, :q] += q / 2 * self._psi[:, -1:]
         row, column = lower_triangle(q + 1)
         precision = np.empty((columns.size, q + 1, q + 1))
         precision[:, row, column] = A
@@ -187,15 +196,14 @@ class Posterior:
         self._W, self._mu = drawn[:, :, :q], drawn[:, :, q]
         # the squares of the residuals, and what the prior adds, by completing the square
         residual = data.squares + of_all((np.square(noise) - np.square(projected)).sum(axis=0))
-        residual[:, -1] -= q / 2 * self._psi[:, -1] * np.square(self._W[:, -1]).sum(axis=1)
         residual = np.where(live, residual, 0.0)
         shapes = _SHAPE_PSI + (data.counts + q + 1) / 2
         gamma = [rng.standard_gamma(shape) for rng, shape in zip(self._rngs, shapes, strict=True)]
-        self._psi = (_RATE_PSI + np.maximum(residual, 0) / 2) / np.stack(gamma)
+        self._psi = (self._rates + np.maximum(residual, 0) / 2) / np.stack(gamma)
         size = (np.square(self._W) / self._psi[:, :, None]).sum(axis=1)
         for f, rng in enumerate(self._rngs):
             gamma = rng.standard_gamma(_SHAPE_ALPHA + live[f].sum() / 2, size=q)
-            self._alpha[f] = np.maximum(gamma / (_SHAPE_ALPHA / q + size[f] / 2), _MIN_ALPHA)
+            self._alpha[f] = np.maximum(gamma / (_SHAPE_ALPHA / self._starts + size[f] / 2), _MIN_ALPHA)
         return means, traces
 
 
@@ -218,7 +226,7 @@ def posterior_of(
 def posterior_moments(
     posterior: Posterior, standardised: StandardisedEntries, size: int, *, for_draws: bool = False
 ) -> Moments:
-    """Continue the chains by as many sweeps as the amount of data asks for, and return the moments.
+    """Continue the chains by as many sweeps as the amount of data asks for, and return the revised moments.
 
     Parameters
     ----------
@@ -233,7 +241,24 @@ def posterior_moments(
     sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
     kept = min(max(_MIN_KEPT, sweeps), min(_MOST_FOR_DRAWS, MOST_KEPT) if for_draws else MOST_KEPT)
     before = min(kept // 3, _BURN_IN) if posterior.sweeps else _BURN_IN
-    return posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
+    moments = posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
+    for f, is_live in enumerate(standardised.live):
+        live, first = np.flatnonzero(is_live), moments.first[f]
+        if live.size:
+            cells, outer = np.ix_(live, live), np.outer(first, first)[np.ix_(live, live)]
+            seen = centred_on(standardised.blocks, f, live, first)
+            moments.second[f][cells] = revised(seen, moments.second[f][cells] - outer) + outer
+    return moments
+
+
+def centred_on(
+    blocks: Sequence[Block], f: int, live: np.ndarray, first: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return positions among the live columns, their number if there is none, and values less `first`, by block."""
+    position = np.full(len(first) + 1, live.size)
+    position[live] = np.arange(live.size)
+    means = np.append(first, 0.0)
+    return [(position[block.attributes[f]], block.values[f] - means[block.attributes[f]]) for block in blocks]
 
 
 def plan_by_posterior(
