@@ -311,7 +311,7 @@ def collect(
     """Draw k attributes of each example: uniform subsets at first, then by plans.
 
     The first plan is due after ``2 d / k`` examples, d being the attributes that are not free, and further plans
-    whenever their number has doubled.
+    whenever their number has doubled. Where all are drawn there is nothing to plan.
 
     Parameters
     ----------
@@ -338,7 +338,8 @@ def collect(
         entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
         changes.append(pilot)
     first = -(-2 * draws[0].priced.size // k)
-    plans = {first << doublings for doublings in range(last.bit_length()) if first << doublings < last}
+    doublings = range(last.bit_length() if k < draws[0].priced.size else 0)
+    plans = {first << times for times in doublings if first << times < last}
     for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
         entries.add(*reveal(accessor, draws, start, stop, entries.columns), accessor.targets())
         if stop in checkpoints or stop in plans:

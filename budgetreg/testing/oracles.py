@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.aemr import MomentRegression
+from budgetreg.algorithms.aemr import TargetRegressionLearner
 from budgetreg.algorithms.cesa_bianchi_2010 import Baseline, baseline, estimates
 from budgetreg.algorithms.corrected_moments import CorrectedMoments, nearest_by_maximum, nearest_by_weights, pair_sums
 from budgetreg.algorithms.factors import FactorRegression, StreamingFactorAnalysis
@@ -617,7 +617,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     ImputedGradientLearner: imputed_steps,
     ImputationLearner: lambda learner: ImputationOracle(learner.rescale),
     FixedSubset: lambda learner: FixedSubsetOracle(rescale=True),
-    MomentRegression: lambda learner: FullRowsOracle({"candidate": [_LEAST_RIDGE]}),
+    TargetRegressionLearner: lambda learner: FullRowsOracle({"candidate": [_LEAST_RIDGE]}),
     FactorRegression: lambda learner: FullRowsOracle(),
     StreamingFactorAnalysis: lambda learner: FullRowsOracle(),
 }

@@ -10,21 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from budgetreg.algorithms.factors import PlannedDrawsLearner
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
-    Batching,
     Missing,
-    Parameter,
     Rngs,
     Settings,
     SideInformation,
     Trajectory,
 )
-from budgetreg.config.options import one_of, option, whole
-from budgetreg.revealed.columns import Rescaled, equal_values
+from budgetreg.config.options import option, whole
+from budgetreg.revealed.columns import Rescaled
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -81,7 +77,7 @@ class TargetRegressionLearner(PlannedDrawsLearner):
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised, moments = posterior_of(posterior, collected, rescaled, given)
-            known = Known(standardised, moments, rescaled.inflation, posterior.states)
+            known = Known(standardised, moments, rescaled.inflation)
             if collected.is_checkpoint:
                 yield collected.examples, rescaled.as_revealed(average_regressors(known, draws, **centring))
             if collected.is_plan:

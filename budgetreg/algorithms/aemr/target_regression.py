@@ -28,9 +28,8 @@ from scipy.linalg.lapack import dtrtrs
 from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logsumexp
 
-from budgetreg.algorithms.factors.posterior import LEAST_NOISE, ArrangedValues, State, expected_factors
+from budgetreg.algorithms.factors.posterior import LEAST_NOISE
 from budgetreg.metering.table import Outputs, WithIntercept
-from budgetreg.revealed.collection import Block, rows_by_column
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
@@ -39,10 +38,6 @@ last. With more rounds the noise variance becomes too small where M is off, whic
 
 _SHARE_OF_U_DIFFERENCES = 0.3
 """Share of the differences of u between examples that the noise estimate uses, because M is an estimate, too."""
-
-_DRAWN = 0.5
-"""Share of the equations under draws of M. If M is fixed, weights fit its errors, and the noise seems too small; the
-expectation over draws of M is a lower bound of the log likelihood, and shrinks them too much."""
 
 _NOISES = np.geomspace(1e-3, 1.5, 80)[:, None]
 """Grid of the noise variance s, in variances of the target."""
@@ -68,15 +63,11 @@ class TargetRegression:
         Means of the columns.
     origin : ndarray of float, shape (d + 1,)
         The point through which predictions go.
-    states : sequence of State, optional
-        Draws of the factor model's parameters.
 
     Attributes
     ----------
     examples : int
         Number of examples that are used: those with a known target, while there is space.
-    whole : ndarray of bool, shape (examples,)
-        Whether they show all live attributes.
     variance : float
         Variance of their targets; 0 without examples.
     """
@@ -93,7 +84,6 @@ class TargetRegression:
         M: np.ndarray,
         first: np.ndarray,
         origin: np.ndarray,
-        states: Sequence[State] = (),
     ) -> None:
         self._p, self._M, self._means = len(live), M, (first - origin)[live]
         used, space = [], self._space
@@ -106,14 +96,12 @@ class TargetRegression:
         self.examples = len(self._y)
         self.variance = float(self._y.var()) if self.examples else 0.0
         self._noises = _NOISES * self.variance
-        seen = [(attributes[:, :-1], values[:, :-1]) for attributes, values in used]
-        self._arrange(seen, live, first, origin)
-        self._drawn = self._equations_of_draws(seen, live, origin, states) if states and not self.complete else None
+        self._arrange([(attributes[:, :-1], values[:, :-1]) for attributes, values in used], live, first, origin)
 
     def _arrange(
         self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
     ) -> None:
-        """Arrange the attributes and values of the examples that are used, and set `whole`."""
+        """Arrange the attributes and values of the examples that are used."""
         p, M = self._p, self._M
         position = np.full(len(first) + 1, p)  # p: not live, or missing
         position[live] = np.arange(p)
@@ -127,7 +115,6 @@ class TargetRegression:
             step = max(1, _CHUNK // seen.shape[1] ** 2)
             rows += [self._add(seen[i : i + step], x[i : i + step]) for i in range(0, len(seen), step)]
         self._rows = vstack(rows).tocsr()[:, :p]  # h = m + M rows
-        self.whole = np.concatenate([np.zeros(0, bool), *((seen < p).sum(axis=1) == p for seen, _ in self._parts)])
         explained = M @ (self._inverses.reshape(p + 1, p + 1)[:p, :p] / max(self.examples, 1)) @ M
         self._unseen = M - (explained + explained.T) / 2  # w' _unseen w is the mean of u over examples
 
@@ -145,43 +132,6 @@ class TargetRegression:
         values = (A @ x[:, :, None]).reshape(-1)
         return csr_array((values, seen.reshape(-1), np.arange(0, seen.size + 1, n)), (len(seen), p + 1))
 
-    def _equations_of_draws(
-        self,
-        seen: list[tuple[np.ndarray, np.ndarray]],
-        live: np.ndarray,
-        origin: np.ndarray,
-        states: Sequence[State],
-    ) -> Equations:
-        """Return the mean of the unweighted equations over draws of the factor model.
-
-        A draw expects ``h = m + W z`` with the expected factors z, but what is seen is known: ``h = C B' + E``, with a
-        few numbers in each row of E.
-        """
-        columns, y = len(origin), self._y
-        is_live = np.zeros((1, columns), dtype=bool)
-        is_live[0, live] = True
-        position = np.full(columns + 1, self._p)
-        position[live] = np.arange(self._p)
-        blocks = [Block(attributes[None], values[None]) for attributes, values in seen if len(values)]
-        data = ArrangedValues(blocks, is_live, states[0].W.shape[2])
-        Q, r = np.zeros((self._p, self._p)), np.zeros(self._p)
-        for state in states:
-            W, mu = state.W[0], state.mu[0]
-            C = np.append(expected_factors(data, state)[0].astype(float), np.ones((len(y), 1)), axis=1)
-            B = np.append(W[live], (mu - origin)[live, None], axis=1)
-            rows, start = [], 0
-            for block in blocks:
-                i = np.minimum(block.attributes[0], columns - 1)
-                z = C[start : start + len(i), :-1]
-                E = block.values[0] - mu[i] - np.einsum("tnq,tq->tn", W[i], z)
-                rows.append(rows_by_column(position[block.attributes[0]], E, self._p + 1)[1])
-                start += len(i)
-            E = vstack(rows).tocsr()[:, : self._p]
-            mixed = B @ (E.T @ C).T
-            Q += B @ (C.T @ C) @ B.T + mixed + mixed.T + (E.T @ E).toarray()
-            r += B @ (C.T @ y) + E.T @ y
-        return Equations(Q / len(states), r / len(states), float(y @ y))
-
     def predicted(self, w: np.ndarray) -> np.ndarray:
         """Return ``w'h`` of each example, given w of shape (p,)."""
         return np.asarray(self._rows @ (self._M @ w) + self._means @ w)
@@ -193,13 +143,13 @@ class TargetRegression:
         explained = [((A @ padded[seen][:, :, None])[..., 0] * padded[seen]).sum(axis=1) for seen, A in self._parts]
         return np.maximum(w @ shared - np.concatenate(explained), 0.0)
 
-    def log_densities(self, w: np.ndarray, judges: np.ndarray) -> np.ndarray:
-        """Return the log densities of targets given what their examples show, at the best noise variance.
+    def log_densities(self, w: np.ndarray) -> np.ndarray:
+        """Return the log densities (T,) of targets given what their examples show, at the best noise variance.
 
-        They are those of the examples that `judges` (T,) selects. Constants are left out.
+        Constants are left out.
         """
-        variances = self._noises + self.unseen(w)[judges]
-        squares = (self._y - self.predicted(w))[judges] ** 2
+        variances = self._noises + self.unseen(w)
+        squares = (self._y - self.predicted(w)) ** 2
         densities = -(np.log(variances) + squares / variances) / 2
         return np.asarray(densities[densities.mean(axis=1).argmax()])
 
@@ -215,7 +165,10 @@ class TargetRegression:
         for turn in range(rounds):
             last = turn == rounds - 1
             equations = self._equations(1 / (s + u))
-            draws = prior.draw(equations, rng, _LAST if last else _SWEEPS, form=self._unseen, penalty=penalty)
+            before, kept = _LAST if last else _SWEEPS
+            times = _MORE if last and self._p <= _FEW else 1
+            sweeps = times * before, times * kept
+            draws = prior.draw(equations, rng, sweeps, form=self._unseen, penalty=penalty)
             w = draws.mean if self.complete else self._within_bounds(draws.mean)
             if last:
                 return draws._replace(mean=w)
@@ -223,7 +176,7 @@ class TargetRegression:
             new = self.unseen(w)
             new *= draws.form / max(new.mean(), np.finfo(float).tiny)
             u = (u + new) / 2 if turn else new
-            squares = self._squares(w) * (draws.residual / equations.residual(w))
+            squares = np.square(self._y - self.predicted(w)) * (draws.residual / equations.residual(w))
             s = self._noise(squares, u)
             new_penalty = _SHARE_OF_U_DIFFERENCES * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
             penalty = (penalty + new_penalty) / 2 if turn else new_penalty
@@ -243,23 +196,7 @@ class TargetRegression:
         Q = M @ (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray() @ M
         shared = np.outer(M @ (rows.T @ weights), m)
         Q += shared + shared.T + weights.sum() * np.outer(m, m)
-        fixed = Equations(Q, M @ (rows.T @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
-        if self._drawn is None:
-            return fixed
-        drawn, share = self._drawn, _DRAWN * float(weights.mean())
-        return Equations(
-            (1 - _DRAWN) * fixed.Q + share * drawn.Q,
-            (1 - _DRAWN) * fixed.r + share * drawn.r,
-            (1 - _DRAWN) * fixed.squares + share * drawn.squares,
-        )
-
-    def _squares(self, w: np.ndarray) -> np.ndarray:
-        """Return the expected squared error of each example's prediction; what draws add is the same for all."""
-        squares = np.square(self._y - self.predicted(w))
-        if self._drawn is None:
-            return squares
-        added = self._drawn.residual(w) / self.examples - squares.mean()
-        return np.asarray(np.maximum(squares + _DRAWN * added, 0.0))
+        return Equations(Q, M @ (rows.T @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
 
     def _noise(self, squares: np.ndarray, u: np.ndarray) -> float:
         """Return the posterior mean of s, given squared errors and u of the examples."""
@@ -290,7 +227,6 @@ class CompleteRegression(TargetRegression):
             np.put_along_axis(columns, attributes, values, axis=1)
             rows.append(columns[:, live] - origin[live])
         self._x, self._unseen = np.concatenate(rows), np.zeros((self._p, self._p))
-        self.whole = np.ones(self.examples, dtype=bool)
 
     def predicted(self, w: np.ndarray) -> np.ndarray:
         """Return ``w'x`` of each example."""
@@ -320,7 +256,8 @@ _SMALL = 0.01
 """Variance of the small weights, in that of the large ones."""
 
 _FEW, _MORE = 100, 8
-"""Up to so many weights, so many times the sweeps: they cost little there, and the chain's noise is visible."""
+"""Up to so many weights, so many times the sweeps in the last round: they cost little there, and the chain's noise is
+visible."""
 
 
 class Equations(NamedTuple):
@@ -357,15 +294,12 @@ class Draws(NamedTuple):
         Mean of the quadratic form.
     square : ndarray of float, shape (p,)
         Mean of the squares.
-    fitted : float
-        Effective number of weights.
     """
 
     mean: np.ndarray
     residual: float
     form: float
     square: np.ndarray
-    fitted: float
 
 
 class WeightsPrior:
@@ -407,9 +341,9 @@ class WeightsPrior:
         penalty : float
             The density is multiplied by ``exp(-penalty w'A w / 2)``.
         """
-        before, kept = (count * (_MORE if self._p <= _FEW else 1) for count in sweeps)
+        before, kept = sweeps
         base = equations.Q + penalty * form
-        mean, residual, size, square, fitted = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p), 0.0
+        mean, residual, size, square = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p)
         for sweep in range(before + kept):
             precision = base.copy()
             np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, _SMALL * self._t)
@@ -424,9 +358,8 @@ class WeightsPrior:
                 mean += centre / kept
                 square += np.square(w) / kept
                 residual += equations.residual(w) / kept
-                fitted += float((w - centre) @ equations.Q @ (w - centre)) / kept
                 size += float(w @ form @ w) / kept
-        return Draws(mean, residual, size, square, fitted)
+        return Draws(mean, residual, size, square)
 
     def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
         odds = np.log(self._pi / (1 - self._pi)) + np.log(_SMALL) / 2 + w**2 / (2 * self._t) * (1 / _SMALL - 1)
@@ -438,14 +371,13 @@ class WeightsPrior:
         self._inverse_a = (max(1, large) / self._v + 1 / self._t) / rng.standard_gamma(1.0)
 
 
-# The average of the factor model's regressor, this regression and the regressor of moments. They have the same weight,
-# unless the targets that were revealed tell them apart: the difference of log likelihoods counts as far as it exceeds
-# its error, because it judges predictions from the attributes seen, not from all. Complete examples test the quantity of interest
-# directly. As many of them as there are attributes do not count, because the weights were fitted to them; where more
-# than a tenth of the examples are left then, they alone judge.
+# The average of the factor model's regressor and of this regression. If examples are complete, the regression depends
+# on no model of the attributes, and stands alone. Otherwise it fits errors of M as well, and counts as far as it is
+# clearly better: by the difference of log likelihoods of the targets revealed, less two standard errors of it.
+# As many examples as there are attributes do not count, because the weights were fitted to them.
 
-_ERRORS, _ENOUGH_COMPLETE = 2.0, 0.1
-"""Standard errors that a difference must exceed; and share of the examples that complete ones must have to judge."""
+_ERRORS = 2.0
+"""Standard errors that the difference must exceed."""
 
 
 class Average(NamedTuple):
@@ -480,14 +412,11 @@ class Known(NamedTuple):
     inflation : ndarray of float, shape (F, d)
         Factors of the attributes' variances, see `budgetreg.revealed.columns.Rescaled`. Attributes with an infinite one
         are left out.
-    states : sequence of State
-        Draws from the posterior.
     """
 
     standardised: StandardisedEntries
     moments: Moments
     inflation: np.ndarray
-    states: Sequence[State]
 
     def regression(self, origin: np.ndarray, f: int) -> tuple[TargetRegression | None, np.ndarray]:
         """Return the regression of a stream's target, and the attributes that may have a weight.
@@ -503,7 +432,7 @@ class Known(NamedTuple):
         blocks = [(block.attributes[f], block.values[f]) for block in self.standardised.blocks]
         complete = all(np.isin(attributes[:, :-1], live).sum(axis=1).min() == live.size for attributes, _ in blocks)
         kind = CompleteRegression if complete else TargetRegression
-        regression = kind(blocks, live, M, first, origin[f], [state.of(f) for state in self.states])
+        regression = kind(blocks, live, M, first, origin[f])
         return (regression if regression.variance else None), live
 
 
@@ -523,17 +452,17 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
     return parts
 
 
-def _share(regression: TargetRegression, by_factors: np.ndarray, draws: Draws) -> float:
-    """Return the weight of the regression in the average."""
-    judges = regression.whole if regression.whole.mean() > _ENOUGH_COMPLETE else np.full(regression.examples, True)
-    gains = regression.log_densities(draws.mean, judges) - regression.log_densities(by_factors, judges)
-    clear = gains.sum() - draws.fitted - _ERRORS * np.sqrt(gains.size) * gains.std()
+def _share(regression: TargetRegression, w: np.ndarray, by_factors: np.ndarray) -> float:
+    """Return the weight in the average of the regression, whose weights are w (p,)."""
+    if regression.complete:
+        return 1.0
+    gains = regression.log_densities(w) - regression.log_densities(by_factors)
+    counted = max(0, gains.size - len(w))
+    clear = counted * gains.mean() - _ERRORS * np.sqrt(counted) * gains.std()
     return float(1 - np.exp(-max(0.0, clear)))
 
 
-def averaged(
-    known: Known, origin: np.ndarray, f: int, rng: np.random.Generator, *, intercept: bool
-) -> Average:
+def averaged(known: Known, origin: np.ndarray, f: int, rng: np.random.Generator, *, intercept: bool) -> Average:
     """Return a stream's moments, with those of the target that the average regressor has.
 
     Parameters
@@ -559,9 +488,9 @@ def averaged(
     covariance = second - np.outer(first, first)
     M, mean = covariance[np.ix_(live, live)], first - origin[f]
     by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
-    draws = regression.solve(rng)
-    share = _share(regression, by_factors, draws)
-    w = share * draws.mean + (1 - share) * by_factors
+    regressed = regression.solve(rng).mean
+    share = _share(regression, regressed, by_factors)
+    w = share * regressed + (1 - share) * by_factors
     first, level, shared = first.copy(), float(mean[live] @ w), M @ w
     if intercept:  # predictions go through the target's mean where attributes are at their origin
         shared += mean[live] * level
@@ -576,9 +505,7 @@ def averaged(
     return Average(first, covariance + np.outer(first, first), inflation, regression.complete)
 
 
-def average_regressors(
-    known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool
-) -> Outputs:
+def average_regressors(known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool) -> Outputs:
     """Return the average regressors of all streams.
 
     Parameters

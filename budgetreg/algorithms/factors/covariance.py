@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_PRIOR_EXAMPLES = 10
+_PRIOR_EXAMPLES = 3
 """nu, in examples per column."""
 
 _STEPS, _GAIN = 60, 0.03

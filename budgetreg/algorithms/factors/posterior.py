@@ -9,9 +9,9 @@ regressor that solves for their posterior mean has the least posterior risk. Wit
 under the prior attributes carry no information about the target.
 
 The prior is weak, for columns of variance about 1: ``psi_i ~ InvGamma(1, 0.3)``, ``mu_i ~ N(0, 10 psi_i)``, and
-``W_ij ~ N(0, psi_i / alpha_j)``. Nearly nothing is assumed of alpha_j, so that factors without support fade. A factor
-that all columns share is much of a few examples; so alpha_j starts at j, and the target on the first factor, with little
-noise. The target's noise has ``InvGamma(1, 0.02)``.
+``W_ij ~ N(0, psi_i / alpha_j)``. Nearly nothing is assumed of alpha_j, so that factors without support fade. What a few
+examples show is one factor rather than many; so alpha_j starts at 5 j, and the target on the first factor, with little
+noise. The noise of the target has ``InvGamma(1, 0.02)``.
 
 References
 ----------
@@ -27,6 +27,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from budgetreg.algorithms.factors.covariance import revised
@@ -45,9 +46,9 @@ LEAST_NOISE = 0.02
 _MIN_ALPHA = 0.1
 """Lower bound of alpha. Only alpha bounds the loadings of rarely seen columns, and without a bound both would drift."""
 
-_START, _TARGET_START = 0.1, 0.9
-"""Standard deviation of the initial loadings: small, random values that make the factors differ; and the target's
-loading on the first factor."""
+_START, _TARGET_START, _RATE_START = 0.1, 0.9, 5.0
+"""Standard deviation of the initial loadings: small, random values that make the factors differ; the target's loading
+on the first factor; and alpha of the first factor, of which the next have multiples."""
 
 _BURN_IN, _MIN_KEPT, MOST_KEPT, _WORK = 60, 20, 100, 4_500_000
 """Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the work these may do in all.
@@ -56,34 +57,11 @@ More data leave a narrower posterior, which fewer sweeps average well enough."""
 _MOST_FOR_DRAWS, _DRAWS_WORK = 60, _WORK // 3
 """Most sweeps averaged, and the work, if only draw probabilities are wanted: they need no accurate moments."""
 
-_STATES = 8
-"""States of the chain that are returned beside the means, evenly spaced among the sweeps averaged."""
-
 _COLUMN_WORK = 20
 """Work of a sweep for each column, whose system it solves; for each value, which it reads, it is 1."""
 
 _LARGEST = 1e6
 """Largest trace of a system that is solved in float32; its rounding is then far below 1, the least eigenvalue."""
-
-
-class State(NamedTuple):
-    """A draw of the model's parameters from the posterior.
-
-    Attributes
-    ----------
-    W : ndarray of float, shape (F, c, q)
-        Loadings.
-    mu, psi : ndarray of float, shape (F, c)
-        Means, and variances of the noise.
-    """
-
-    W: np.ndarray
-    mu: np.ndarray
-    psi: np.ndarray
-
-    def of(self, f: int) -> State:
-        """Return that of one stream, as the only one."""
-        return State(*(parameter[f : f + 1] for parameter in self))
 
 
 class Posterior:
@@ -104,19 +82,16 @@ class Posterior:
         Columns c.
     sweeps : int
         Sweeps done so far.
-    states : list of State
-        Some states of the last sweeps that were averaged.
     """
 
     def __init__(self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator]) -> None:
         F, c, q = len(rngs), columns, n_factors
         self.columns, self.sweeps = columns, 0
-        self.states: list[State] = []
         self._rngs = rngs
         self._W = np.stack([rng.standard_normal((c, q)) for rng in rngs]) * _START
         self._mu, self._psi = np.zeros((F, c)), np.full((F, c), 0.5)
         self._W[:, -1], self._W[:, -1, 0], self._psi[:, -1] = 0.0, _TARGET_START, LEAST_NOISE
-        self._starts = np.arange(1.0, q + 1)
+        self._starts = _RATE_START * np.arange(1.0, q + 1)
         self._alpha = np.tile(self._starts, (F, 1))
         self._rates = np.append(np.full(c - 1, _RATE_PSI), LEAST_NOISE)
 
@@ -137,7 +112,6 @@ class Posterior:
         data = ArrangedValues(blocks, live, q)
         first, second, columns = np.zeros((F, c)), np.zeros((F, c, c)), [np.flatnonzero(of) for of in live]
         products = [np.zeros((of.size, of.size)) for of in columns]
-        at, self.states = set(np.linspace(sweeps - kept, sweeps - 1, min(kept, _STATES)).astype(int)), []
         for sweep in range(sweeps):
             z = whitened(draw_factors(data, self._W, self._mu, self._psi, self._normal))
             means, traces = self._draw_loadings(data, z, live)
@@ -149,8 +123,6 @@ class Posterior:
                 products[f] += loadings @ loadings.T
                 products[f][np.diag_indices(i.size)] += traces[f, i] + self._psi[f, i]
             first += means[:, :, -1]
-            if sweep in at:
-                self.states.append(State(self._W, self._mu, self._psi))
         for f, i in enumerate(columns):
             second[f][np.ix_(i, i)] = products[f]
         return Moments(first / kept, second / kept)
@@ -294,7 +266,7 @@ def draw_factors(
 
     The system of an example is over columns or over factors, whichever are fewer. Columns are divided by the deviation
     of their noise, so that no eigenvalue is below 1. Systems are solved in float32, and those of streams with nearly no
-    noise in float64.
+    noise in float64. Complete examples share one system.
 
     Parameters
     ----------
@@ -315,19 +287,21 @@ def draw_factors(
         x = cells.values * scale[cells.rows] - mu[cells.rows]
         if n <= q:
             x -= normal(T // F, n)
-        single = squares[:, -n:].sum(axis=1) <= _LARGEST
-        for dtype, streams in ((np.float32, single), (np.float64, ~single)):
+        single, left = squares[:, -n:].sum(axis=1) <= _LARGEST, ~np.isin(np.arange(F), list(data.complete))
+        for dtype, streams in ((np.float32, single & left), (np.float64, ~single & left)):
             if streams.any():
                 table = W.astype(dtype)
                 draw = _corrected if n <= q else partial(_from_precision, products=packed(table))
                 for examples, rows, values in cells._replace(values=x).of(streams).parts(q):
                     z[examples] = draw(table, rows, values, z[examples])
-    return z.reshape(F, -1, q)
-
-
-def expected_factors(data: ArrangedValues, state: State) -> np.ndarray:
-    """Return the expected factors (F, T, q) of each example given its values and the parameters."""
-    return draw_factors(data, *state, lambda T, n: np.zeros((len(state.W) * T, n), np.float32))
+    z = z.reshape(F, -1, q)
+    tables, shifts, scales = (of.reshape(F, -1, *of.shape[1:])[:, :-1] for of in (W, mu, scale))
+    for f, values in data.complete.items():
+        V = tables[f]
+        root = np.linalg.cholesky(V.T @ V + np.eye(q))
+        half = solve_triangular(root, V.T @ (values * scales[f] - shifts[f]).T, lower=True)
+        z[f] = solve_triangular(root, half + z[f].T, lower=True, trans=1).T
+    return z
 
 
 def whitened(z: np.ndarray) -> np.ndarray:
@@ -439,6 +413,8 @@ class ArrangedValues:
         By block, the streams one after the other.
     counts, squares : ndarray of float, shape (F, c)
         Number of the values of each column, and the sum of their squares.
+    complete : dict of int to ndarray of float, shape (T, c)
+        The values of streams whose examples all show all live columns; 0 in the others.
     """
 
     def __init__(self, blocks: Sequence[Block], live: np.ndarray, n_factors: int) -> None:
@@ -460,6 +436,14 @@ class ArrangedValues:
             squares += np.bincount(rows.reshape(-1), np.square(values[-1]).reshape(-1), size)
             start += T
         self.counts, self.squares = counts.reshape(F, c + 1)[:, :c], squares.reshape(F, c + 1)[:, :c]
+        self.complete: dict[int, np.ndarray] = {}
+        for f in np.flatnonzero((self.counts == self.examples).sum(axis=1) == live.sum(axis=1)):
+            rows = []
+            for i, x in zip(columns, values, strict=True):
+                rows.append(np.zeros((len(x[f]), c + 1)))
+                np.put_along_axis(rows[-1], i[f], x[f], axis=1)
+                i[f] = c  # not among the values by column
+            self.complete[int(f)] = np.concatenate(rows)[:, :c]
         step = max(1, _SUMMED // ((n_factors + 1) * (n_factors + 2) // 2))
         self._by_column = list(_by_column(columns, values, c, step))
 
@@ -483,7 +467,11 @@ class ArrangedValues:
         for rows, chunk, seen, known in self._by_column:
             products[rows] += seen @ packed(z[chunk])
             weighted[rows] += known @ z[chunk].astype(float)
-        return products.reshape(F, c, -1), weighted.reshape(F, c, q)
+        products, weighted = products.reshape(F, c, -1), weighted.reshape(F, c, q)
+        for f, values in self.complete.items():
+            own = z.reshape(F, -1, q)[f].astype(float)
+            products[f], weighted[f] = (own.T @ own)[lower_triangle(q)], values.T @ own
+        return products, weighted
 
 
 def _by_column(
