@@ -598,9 +598,6 @@ class CorrectedMomentsOracle(FullRowsOracle):
 # The oracle of each class.
 
 _NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
-_LEAST_RIDGE = 11.0
-"""The candidate of AEMR's spectrum with the least ridge, which many full rows leave nothing to."""
-
 _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     CorrectedMoments: lambda learner: CorrectedMomentsOracle(solver=learner.solver),
     DebiasedGradient: lambda learner: DebiasedOracle(learner.mask),
@@ -617,7 +614,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     ImputedGradientLearner: imputed_steps,
     ImputationLearner: lambda learner: ImputationOracle(learner.rescale),
     FixedSubset: lambda learner: FixedSubsetOracle(rescale=True),
-    TargetRegressionLearner: lambda learner: FullRowsOracle({"candidate": [_LEAST_RIDGE]}),
+    TargetRegressionLearner: lambda learner: FullRowsOracle(),
     FactorRegression: lambda learner: FullRowsOracle(),
     StreamingFactorAnalysis: lambda learner: FullRowsOracle(),
 }
