@@ -87,7 +87,7 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     for_total = f"With {_amount(candidates, total)},"
     if _is_useless(best, y):
         least = f"The lowest error, {_estimate(best.error)}, is that of {_who(best)}."
-        return [f"{for_total} no learner is better than the {y.constant} predictor. {least}"]
+        return [f"{for_total} no learner is better than the {y.constant} predictor: do not buy. {least}"]
     useless = [other for other in others if _is_useless(other, y)]
     useful = [other for other in others if not _is_useless(other, y)]
     worse = [other for other in useful if other.is_worse]
@@ -106,6 +106,29 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     if useless:
         items.append(f"useless, no better than the {y.constant} predictor: {_names(useless)}")
     return list(filter(None, [verdict, *items, about_full_rows(candidates)]))
+
+
+def is_useful(candidates: Sequence[Candidate]) -> bool:
+    """Return whether the best candidate is better than the predictor without attributes."""
+    return not _is_useless(candidates[0], axes_of([candidate.series for candidate in candidates])[1])
+
+
+def advice_rows(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Return the rows of ``advice.csv``: the columns of the table with the ends of intervals; no value is NaN."""
+    unit, rows = _unit(candidates), []
+    for each in candidates:
+        row: dict[str, Any] = {
+            "k": "all" if each.series.of_all_attributes else int(each.series.k),
+            "learner": each.series.algo,
+            "examples": each.examples,
+            "attributes": each.attributes,
+            **({"cost": each.cost} if unit else {}),
+        }
+        for name, estimate in {"error": each.error, "worse_by": each.behind}.items():
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        row |= {"best_in": each.best_in, **each.measures}
+        rows.append({name: None if isinstance(value, float) and isnan(value) else value for name, value in row.items()})
+    return rows
 
 
 def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:

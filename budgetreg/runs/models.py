@@ -272,10 +272,14 @@ class Predictions:
     label: np.ndarray | None
     notes: tuple[str, ...]
 
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns that are known, by name."""
+        columns = zip(PREDICTION_COLUMNS, (self.values, self.probability, self.label), strict=True)
+        return {name: column.tolist() for name, column in columns if column is not None}
+
     def as_csv(self) -> str:
         """Return the columns as text."""
-        columns = zip(PREDICTION_COLUMNS, (self.values, self.probability, self.label), strict=True)
-        known = {name: column.tolist() for name, column in columns if column is not None}
+        known = self.columns()
         return as_csv(known, (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))).decode()
 
 

@@ -1,6 +1,8 @@
 """``budgetreg advise``: its answer agrees with the runs, and finished runs are reused."""
 
+import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import pytest
 import budgetreg as library
 from budgetreg import api
 from budgetreg.cli import advise
+from budgetreg.cli.app import main
+from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.runner import RunOutcome
 from tests.cli.test_cli import NO_CHOICES, budgetreg, one_line
@@ -74,6 +78,46 @@ def test_the_advice_agrees_with_the_runs(capsys: pytest.CaptureFixture[str]) -> 
     lines = answer.err.splitlines()
     assert len(lines) == len(set(lines))  # what several runs have to say is said once
     assert lines[0] == "budgetreg: 1 of 4: aelr, k=2"
+
+
+def test_the_advice_ends_with_the_command_that_follows_it(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    """Copied into a shell, it learns what the sentence names, with the keys that decide what is learned."""
+    out = here / "my advice"
+    words = [*LINE.split(), f"out={out}", "n_jobs=1", "dataset.test_fraction=.2", "dataset.drop=[]"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    written = json.loads((out / "advice.json").read_text())
+    assert said.splitlines()[-1] == f"to learn it from all rows: {written['command']}"
+    assert "\n- ".join([written["sentence"], *written["compared"]]) in said
+    table, rows = pd.read_csv(out / "advice.csv", dtype={"k": str}), pd.DataFrame(written["rows"])
+    pd.testing.assert_frame_equal(table, rows.astype({"k": str}))
+    assert [[str(row["k"]), row["learner"]] for row in written["rows"]] == [row[:2] for row in table_of(said)]
+    command = shlex.split(written["command"])
+    best = written["rows"][0]
+    assert command[:4] == ["budgetreg", "fit", f"algo={best['learner']}", f"k={best['k']}"]
+    left = ("k", "algo", "out", "repetitions", "checkpoints", "dataset.test_fraction")
+    assert command[4:] == [word for word in words[1:] if word.partition("=")[0] not in left]
+    assert main(command[1:]) == 0
+    assert f"{best['learner']} on diabetes, learned from " in capsys.readouterr().out
+
+
+def test_all_stands_for_the_number_of_attributes(here: Path) -> None:
+    choices = {"dataset": "diabetes", "algo": "aemr", "total": 300}
+    one, other = (library.fit({**choices, "k": k, "out": f"k{k}"}) for k in ("all", 10))
+    assert (one.folder / "model.npz").read_bytes() == (other.folder / "model.npz").read_bytes()
+    assert one.runs["k"].tolist() == [10]
+
+
+def test_python_returns_the_rows_that_the_command_writes(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    keys = {"total": 1500, "algo": ["aelr", "ridge"], "k": [2, "all"], **KEYS, "out": "called"}
+    frame = library.advise(keys)
+    assert budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=2,all") + " out=typed").code == 0
+    for name in ("advice.csv", "advice.json"):
+        assert (here / "called" / name).read_bytes() == (here / "typed" / name).read_bytes()
+    pd.testing.assert_frame_equal(frame.astype({"k": str}), pd.read_csv("called/advice.csv", dtype={"k": str}))
+    assert frame.attrs["command"].startswith("budgetreg fit algo=")
+    with pytest.raises(ConfigError, match="the choices are a str"):
+        library.advise("total=5")  # type: ignore[arg-type]
 
 
 def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import budgetreg
 from budgetreg.api import fit_plan
 from budgetreg.cli.app import main
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from budgetreg.runs.runner import execute
@@ -255,3 +255,19 @@ def test_predictions_say_where_they_come_from(here: Path, capsys: pytest.Capture
         f"the mean of 3 models, each bought on a split of its own: {paid:,} attributes were paid for in all"
         in answer.err
     )
+
+
+def test_python_predicts_for_a_frame_by_the_names_of_its_columns(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = budgetreg.fit(RIDGE).folder
+    frame = pd.read_csv("own.csv")
+    call(capsys, f"predict {folder} own.csv out=predicted.csv")
+    expected = pd.read_csv("predicted.csv")["prediction"].tolist()
+    assert budgetreg.predict(folder, "own.csv")["prediction"].tolist() == expected
+    shuffled = frame[[*"yfedcba"]].set_index(pd.Index(range(100, 100 + N), name="patient"))
+    predicted = budgetreg.predict(folder, shuffled.assign(age=1))
+    assert predicted["prediction"].tolist() == expected
+    assert predicted.index.equals(shuffled.index)
+    with pytest.raises(DataError, match="there is no column 'a'"):
+        budgetreg.predict(folder, frame.drop(columns="a"))

@@ -122,8 +122,8 @@ def test_a_learner_far_behind_is_not_called_as_good_as_the_best():
 def test_no_learner_may_be_any_good():
     (verdict,) = answer([candidate("a", 1.02), candidate("full_b", 1.3, (0.28, -0.1, 0.9))], 4000)
     assert verdict == (
-        "With 4,000 attributes, no learner is better than the mean predictor. The lowest error, 1.02 (90 % interval "
-        "0.92 to 1.1), is that of a with k = 4 on 1,000 examples."
+        "With 4,000 attributes, no learner is better than the mean predictor: do not buy. The lowest error, 1.02 (90 % "
+        "interval 0.92 to 1.1), is that of a with k = 4 on 1,000 examples."
     )
 
 

@@ -277,7 +277,10 @@ def test_a_missing_key_is_named(default: DictConfig) -> None:
 
 
 def test_a_bad_value_is_named_with_its_rule(default: DictConfig) -> None:
-    assert refusal(changed(default, k=0)) == "k=0: the attribute budget must be a whole number of at least 1 or auto"
+    assert (
+        refusal(changed(default, k=0))
+        == "k=0: the attribute budget must be a whole number of at least 1 or one of auto, all"
+    )
 
 
 def test_options_that_a_learner_ignores_do_not_change_the_identity(default: DictConfig) -> None:
