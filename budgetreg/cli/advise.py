@@ -133,7 +133,9 @@ def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
         say(line)
     folders = [outcome.folder for outcome in outcomes if outcome.finished]
     series = read_series(folders) if folders else []
-    candidates = ranked(series, axes_of(series)[1].column) if series else []
+    total = plans[0].config.total
+    assert total is not None
+    candidates = ranked(series, axes_of(series)[1].column, total) if series else []
     return candidates, sum(outcome.failed for outcome in outcomes)
 
 
@@ -156,15 +158,17 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
-    If no k is asked for, powers of 2 and d are tried. Where values are missing, and no learners on full rows are named,
-    learners that impute them take the place of those that need all.
+    If no k is asked for, powers of 2 and d are tried. If no learners on full rows are named, those that impute missing
+    values are compared with all attributes, too, as no tuning looks beyond what they pay for. Where values are missing,
+    they take the place of those that need all.
 
     Raises
     ------
     ConfigError
         If a choice is impossible.
     """
-    asked = expanded(options["algo"]) if "algo" in options else advised()
+    named = expanded(options["algo"]) if "algo" in options else advised()
+    asked = _payable(named, choices)
     full = members(GROUPS["all_full"])
     limited = [name for name in asked if name not in full]
     configured = _composing(choices)
@@ -176,12 +180,22 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
     budgets = _budgets(options["k"]) if "k" in options else [*tried, EVERY]
     rows = [name for name in asked if name in full]
     if EVERY in budgets and not rows:
-        rows = full if data.available is None else _full_rows_with_gaps(d)
+        rows = _payable([*full, *advised(WITH_GAPS)] if data.available is None else _full_rows_with_gaps(d), choices)
     cells = [(name, int(k)) for k in budgets if k != EVERY for name in limited] + [(name, d) for name in rows]
     configs = [configured(*cell) for cell in dict.fromkeys(cells)]
     if not configs:
         raise ConfigError(f"k={options.get('k')}: none of these learners has a budget then; add numbers to k, or all")
     return configs
+
+
+def _payable(names: list[str], choices: Mapping[str, Any]) -> list[str]:
+    """Return the learners that tuning=paid allows, and report the others; all of them if it allows none."""
+    tuned = set(members(lambda learner: bool(learner.tuned))) if choices.get("tuning") == "paid" else set()
+    left = [name for name in names if name in tuned]
+    if not left or len(left) == len(names):
+        return names
+    say(f"tuning=paid: left out, as they choose parameters on rows that are seen in full: {', '.join(left)}")
+    return [name for name in names if name not in tuned]
 
 
 def _full_rows_with_gaps(d: int) -> list[str]:

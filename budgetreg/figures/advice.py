@@ -27,7 +27,8 @@ _LOW, _MANY = 0.25, 2
 are at least the second times d of them."""
 _OUTSIDE = (
     "What tuning looks at is not in the total: its folds see other attributes of the same examples, and those held out "
-    "in full. Repetitions are random splits of one data set: intervals are about these splits."
+    "in full. If that is beyond the total, the learner is not among those compared. Repetitions are random splits of "
+    "one data set: intervals are about these splits."
 )
 
 
@@ -48,16 +49,19 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     _, y = axes_of([candidate.series for candidate in candidates])
     unit = _unit(candidates)
     measures = _measures(candidates)
+    billed = ["billed"] if any(each.beyond for each in candidates) else []
     heads = (
         *("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "worse by", "best in"),
+        *billed,
         *measures.values(),
     )
+    of_tuning = "; billed: with what tuning looked at, beyond the total" if billed else ""
     spent = f"{unit}: what was spent; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
         [
             f"{spent}error: {y.label}, with its 90 % interval; worse by: above the best, clearly worse if the interval "
-            "lies above 0; best in: share of resampled means"
+            f"lies above 0; best in: share of resampled means{of_tuning}"
         ],
         *(
             # On a narrow terminal, intervals stand below their numbers.
@@ -66,7 +70,8 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
         ),
     )
     for candidate in candidates:
-        table.add_row(*_cells(candidate, unit, measures))
+        bill = [amount(candidate.billed) if candidate.beyond else ""] if billed else []
+        table.add_row(*_cells(candidate, unit), *bill, *_of_labels(candidate, measures))
     return table
 
 
@@ -84,10 +89,13 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     """
     _, y = axes_of([candidate.series for candidate in candidates])
     best, *others = candidates
+    beyond = [] if best.beyond else [other for other in others if other.beyond]
+    others = [other for other in others if other not in beyond]
     for_total = f"With {_amount(candidates, total)},"
     if _is_useless(best, y):
         least = f"The lowest error, {_estimate(best.error)}, is that of {_who(best)}."
-        return [f"{for_total} no learner is better than the {y.constant} predictor: do not buy. {least}"]
+        verdict = f"{for_total} no learner is better than the {y.constant} predictor: do not buy. {least}"
+        return [verdict, *_not_paid(beyond)]
     useless = [other for other in others if _is_useless(other, y)]
     useful = [other for other in others if not _is_useless(other, y)]
     worse = [other for other in useful if other.is_worse]
@@ -97,6 +105,8 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
         verdict += f"After {repetitions_of([best.series])} it is open whether that is the best."
     else:
         verdict = f"{for_total} {_who(best)} is best: error {_estimate(best.error)}."
+    if best.beyond:
+        verdict += f" This total does not pay for what tuning looks at: {_name(best)} is billed {amount(best.billed)}."
     if isnan(best.best_in):  # without intervals
         items = [f"{FEWEST} repetitions or more would show which others are clearly worse"] if level else []
     else:
@@ -105,7 +115,14 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
         items.append(_other_kind(best, others, useful))
     if useless:
         items.append(f"useless, no better than the {y.constant} predictor: {_names(useless)}")
-    return list(filter(None, [verdict, *items, about_full_rows(candidates)]))
+    items += _not_paid(beyond)
+    return list(filter(None, [verdict, *items, about_full_rows([best, *others])]))
+
+
+def _not_paid(beyond: Sequence[Candidate]) -> list[str]:
+    """Return what the total does not pay for, with its bill; nothing if it pays for all."""
+    bills = [f"{_name(each)}, error {each.error.value:.3g}, billed {amount(each.billed)}" for each in beyond]
+    return [f"not paid for by this total, as tuning looks at more: {'; '.join(bills)}"] if bills else []
 
 
 def is_useful(candidates: Sequence[Candidate]) -> bool:
@@ -126,7 +143,7 @@ def advice_rows(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
         }
         for name, estimate in {"error": each.error, "worse_by": each.behind}.items():
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-        row |= {"best_in": each.best_in, **each.measures}
+        row |= {"best_in": each.best_in, "billed": each.billed, "beyond_total": each.beyond, **each.measures}
         rows.append({name: None if isinstance(value, float) and isnan(value) else value for name, value in row.items()})
     return rows
 
@@ -262,10 +279,11 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
     )
     lines = [
         f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {sum_} {unit}' for sum_ in cost)}, "
-        f"error {error}, worse by {behind}, best in {share}"
+        f"error {error}, worse by {behind}, best in {share}{bill}"
         f"{''.join(f', {head} {value}' for head, value in zip(measures.values(), more, strict=True))}"
-        for (k, algo, examples, paid, *cost, error, behind, share), more in (
-            (_cells(candidate, unit, {}), _of_labels(candidate, measures)) for candidate in candidates
+        for (k, algo, examples, paid, *cost, error, behind, share), bill, more in (
+            (_cells(each, unit), f", billed {amount(each.billed)}" if each.beyond else "", _of_labels(each, measures))
+            for each in candidates
         )
     ]
     verdict, *items = answer(candidates, total)
@@ -291,7 +309,7 @@ def _of_labels(candidate: Candidate, measures: Iterable[str]) -> list[str]:
     return [f"{candidate.measures[name]:.3g}" if name in candidate.measures else "-" for name in measures]
 
 
-def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> tuple[str, ...]:
+def _cells(candidate: Candidate, unit: str | None) -> tuple[str, ...]:
     return (
         "all" if candidate.series.of_all_attributes else str(candidate.series.k),
         candidate.series.algo,
@@ -301,7 +319,6 @@ def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> t
         with_interval(candidate.error),
         with_interval(candidate.behind) if candidate.behind.value else "0",
         "-" if isnan(candidate.best_in) else f"{100 * candidate.best_in:.0f} %",
-        *_of_labels(candidate, measures),
     )
 
 

@@ -120,6 +120,18 @@ def test_python_returns_the_rows_that_the_command_writes(capsys: pytest.CaptureF
         library.advise("total=5")  # type: ignore[arg-type]
 
 
+def test_learners_whose_tuning_is_not_paid_for_are_left_out(
+    capsys: pytest.CaptureFixture[str], planned: list[Plan]
+) -> None:
+    answer = budgetreg(capsys, "advise dataset=diabetes total=600 k=4,all algo=aemr,aelr tuning=paid")
+    assert answer.code == 0
+    assert [(plan.config.algo.name, plan.config.k) for plan in planned] == [("aemr", 4), ("impute_ridge", 10)]
+    assert "tuning=paid: left out, as they choose parameters on rows that are seen in full: aelr" in answer.err
+    alone = budgetreg(capsys, "advise dataset=diabetes total=600 algo=aelr tuning=paid")
+    assert alone.code == 2
+    assert "tuning=paid: aelr would choose" in alone.err
+
+
 def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     first = budgetreg(capsys, LINE.replace(",8,all", "").replace(",ridge", ""))
     (folder,) = (here / "runs" / "diabetes").iterdir()
@@ -299,7 +311,7 @@ def test_without_names_the_recommended_learner_and_full_rows_are_compared(
     cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
     assert cells == {
         *((name, k) for name in ("aemr", "fixed_subset") for k in (2, 4, 8, 10)),
-        *((name, 10) for name in ("ridge", "lasso", "online_ridge", "online_lasso")),
+        *((name, 10) for name in ("ridge", "lasso", "online_ridge", "online_lasso", "impute_ridge")),
     }
     planned.clear()
     assert budgetreg(capsys, "advise total=500 dataset=diabetes k=3").code == 0
