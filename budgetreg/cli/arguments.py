@@ -291,6 +291,7 @@ STUDY: Mapping[str, Subcommand] = {
             "drop": _DROP,
             "seed": "seed of all draws (default: 0)",
             "algo": "learner (default: aemr)",
+            "missing_values": "words that mean a missing value in tables, now and later, such as [?,.,-999]",
         },
         needed=("table",),
     ),

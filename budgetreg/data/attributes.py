@@ -44,6 +44,15 @@ SCALING: Options = {
 }
 """A scale of null means that of the ranges if there are any; else the standard deviations of what was revealed for
 learners of regressors, and the largest absolute values for others."""
+MISSING_VALUES = Option(
+    "the words that mean a missing value",
+    Requirement(
+        "a list of words, such as ['?','.','-999']",
+        lambda value: isinstance(value, list) and all(type(word) in (str, int, float) for word in value),
+        text=True,
+    ),
+    default=[],
+)
 LEFT_OUT: Options = {
     "drop": Option(
         "the columns to leave out",

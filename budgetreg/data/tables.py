@@ -10,7 +10,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
@@ -147,6 +147,16 @@ class Sheet:
     def n(self) -> int:
         """The number of rows."""
         return len(next(iter(self.columns.values()), ()))
+
+    def emptied(self, words: Sequence[str]) -> "Sheet":
+        """Return the table with None in place of cells that mean a missing value: the words, and equal numbers."""
+        numbers = {float(word) for word in words if is_number(word)}
+
+        def known(cell: Any) -> Any:
+            return None if text_of(cell) in words or number_of(cell) in numbers else cell
+
+        columns = {name: list(map(known, cells)) for name, cells in self.columns.items()}
+        return replace(self, columns=columns) if words else self
 
     def where(self, row: int, column: str) -> str:
         """Return the place of a cell in messages."""

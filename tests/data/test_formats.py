@@ -227,9 +227,15 @@ def test_a_bad_cell_gives_the_same_message_for_any_chunk_size(
     for entries in (20, 1 << 20):
         monkeypatch.setattr(tables, "CHUNK_ENTRIES", entries)
         monkeypatch.setattr(tables, "IN_MEMORY", entries - 21)
+        if column == "y" and not cell:
+            left_out = "1 of 50 rows have no target and are left out; the first is line 42, data row 41"
+            assert left_out in parsed(path).load().notes
+            continue
         with pytest.raises(DataError) as caught:
             parsed(path).load()
         messages.append(str(caught.value))
+    if not messages:
+        return
     assert messages[0] == messages[1]
     assert "line 42, data row 41" in messages[0]
     assert column in messages[0]
@@ -319,7 +325,6 @@ def test_line_numbers_count_all_blocks(tmp_path: Path, converting: Path) -> None
         (pd.DataFrame({"a": ["u"], "b": [1.0], "y": [2.0]}), ["'a'", "numbers are needed", "one-hot"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, np.inf], "y": 2.0}), ["data row 9", "'b'", "inf"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, None], "y": 2.0}), ["data row 9", "'b'", "empty"]),
-        (pd.DataFrame({"a": [1.0] * 9, "b": 1.0, "y": [*[1.0] * 8, None]}), ["data row 9", "'y'", "empty or NaN"]),
         (pd.DataFrame({"a": [1.0, 2.0], "__index_level_0__": 1.0, "y": 2.0}), ["__index_level_0__", "index=False"]),
     ],
 )
