@@ -110,8 +110,8 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
         predictions = models.predict(at_home(folder), at_home(table), repetition)
     else:
         with scratch_folder() as scratch:  # read as a file is, with the same words for what is wrong
-            path = scratch / "table.parquet"
-            table.reset_index(drop=True).to_parquet(path)
+            path = scratch / "table.csv"
+            table.to_csv(path, index=False)
             predictions = models.predict(at_home(folder), path, repetition)
     for line in predictions.notes:
         say(line)

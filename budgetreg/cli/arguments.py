@@ -511,7 +511,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _option("table", type=Path, metavar="TABLE", help="a file such as dataset=file reads"),
         _words(
             "repetition=N: the repetition whose regressor predicts (default: all, the mean of their predictions); "
-            "out=FILE: where the predictions are written (default: stdout)"
+            "id=COLUMN: a column of the table that stands before the predictions; out=FILE: where they are "
+            "written (default: stdout)"
         ),
     ),
     "verify": (
@@ -580,7 +581,7 @@ def _candidates(before: list[str], commands: Sequence[str]) -> list[str]:
     if before == ["list"]:
         return list(SECTIONS)
     if before[0] == "predict" and len(before) > 2:  # after a folder and a table
-        return ["repetition=", "out="]
+        return ["repetition=", "id=", "out="]
     if before == ["study"]:
         return list(STUDY)
     if before[0] == "study":

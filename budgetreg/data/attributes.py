@@ -89,7 +89,8 @@ class _Form(NamedTuple):
 
 _PRICES = _Form("dataset.costs", "a price list", "price", ("cost",), 1 / LARGEST, optional=("group",))
 _RANGES = _Form("dataset.ranges", "a list of ranges", "range", ("low", "high"), -LARGEST)
-_GROUPS = _Form("dataset.groups", "a list of groups", "group", ("group",))
+_GROUPS = _Form("dataset.groups", "a list of groups", "group", ("group",), optional=("cost",))
+_LOOKED_AT = 10_000  # rows in which categories are looked for
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,7 @@ def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = (),
     columns = _Columns.of(names, d, dropped, first)
     entries = _read(_GROUPS, path, columns)
     for at, entry in entries.items():
-        if not entry.texts["group"]:
+        if not (entry.texts["group"] or "cost" in entry.texts):
             raise DataError(
                 f"{path}: line {entry.line}: attribute {quoted(columns.names[at])}: the group has no name; leave out "
                 "the line of an attribute that is alone"
@@ -398,6 +399,28 @@ def in_ranges(data: Dataset, ranges: Ranges) -> Dataset:
     scale = 2 / (high - low)
     digest = f"{data.fingerprint()}-{short_digest(ranges)}"
     return replace(data, scale=scale, shift=(low / 2 + high / 2) * scale, digest=digest)
+
+
+@lru_cache(maxsize=4)
+def with_proposed_groups(data: Dataset) -> Dataset:
+    """Return data with a note on columns that look like the categories of one column: 0 or 1, and at most one 1."""
+    stems: dict[str, list[int]] = {}
+    for at, name in enumerate(data.names):
+        stems.setdefault(name.rpartition("_")[0], []).append(at)
+    X = data.X[:_LOOKED_AT] if isinstance(data.X, np.ndarray) else np.empty((0, 0))
+    several = [stem for stem, columns in stems.items() if stem and columns[1:] and _exclude_each_other(X[:, columns])]
+    if not several:
+        return data
+    them = shown([f"{stem}_*" for stem in several])
+    note = (
+        f"columns {them} look like the categories of one column, which are measured together: dataset.groups=FILE, a "
+        "list with the columns attribute,group, buys them as one attribute"
+    )
+    return replace(data, notes=(*data.notes, note))
+
+
+def _exclude_each_other(X: np.ndarray) -> bool:
+    return bool(np.isin(X, (0, 1)).all() and (X.sum(axis=1) <= 1).all() and X.any(axis=0).all())
 
 
 @lru_cache(maxsize=4)

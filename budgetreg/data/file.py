@@ -107,6 +107,8 @@ class File:
         The first and the last index of a LIBSVM file's columns, if they are known from another file.
     words : tuple of str
         What means a missing value, too.
+    partial : bool
+        Whether rows without a target are kept, with a target of NaN.
     """
 
     path: str
@@ -117,6 +119,7 @@ class File:
     drop: tuple[str, ...] = ()
     indices: tuple[int, int] | None = None
     words: tuple[str, ...] = ()
+    partial: bool = False
 
     @property
     def name(self) -> str:
@@ -168,6 +171,7 @@ class File:
                 table = open_table(path, self.target, self.missing == "unavailable", self.drop, **known)
                 if self.words and open_table is not open_csv:
                     table = replace(table, chunks=_emptied(table, self.words), mapped=None)
+                table = replace(table, partial=self.partial)
                 if table.size <= tables.IN_MEMORY:
                     return in_memory(table)
                 ensure(
@@ -207,7 +211,9 @@ def parse_file(options: Mapping[str, Any]) -> File:
         drop = tuple(map(str, options.get("drop", ())))
         stamp, missing = _stamp(path, target), options.get("missing")
         words = tuple(map(text_of, options.get("missing_values", ())))
-        return File(str(path), target, scale, stamp, missing, drop, options.get("indices"), words)
+        return File(
+            str(path), target, scale, stamp, missing, drop, options.get("indices"), words, bool(options.get("partial"))
+        )
 
 
 def read_sheet(path: Path, key: str = "") -> Sheet:
@@ -469,10 +475,10 @@ class _Summary:
         with reading(self._table.path):
             for X, y in self._table.chunks:
                 if y is not None:
-                    there = np.ones(len(y), dtype=bool) if self._table.mapped is not None else y.notna().to_numpy()
+                    there = y.notna().to_numpy()
                     self._rows.append(self._n_read + np.flatnonzero(there))
                     self._n_read += len(y)
-                    if not there.all():
+                    if not (there.all() or self._table.partial or self._table.mapped is not None):
                         X, y = X[there], y[there]
                     if not X.shape[0]:
                         continue
@@ -527,11 +533,17 @@ class _Summary:
         labels: tuple[str, ...] = ()
         if self._targets:
             column = pd.concat(self._targets, ignore_index=True)
+            rows = np.concatenate(self._rows)
             if self._n < self._n_read:
-                table, note = _without_targets(table, np.concatenate(self._rows), self._n_read, column)
+                table, note = _without_targets(table, rows, self._n_read, column)
                 notes += (note,)
-            y, labels, more = _as_target(column, table)
-            notes += more
+            elif table.partial and len(rows) < self._n:
+                y[:] = np.nan
+                column, source = column[rows], table
+                table = replace(table, place=lambda row: source.place(int(rows[row])))
+            if len(column):
+                y[rows if len(column) < self._n else slice(None)], labels, more = _as_target(column, table)
+                notes += more
         self._content.update(y.data)
         if lengths.size:
             largest = largest[self._first :]

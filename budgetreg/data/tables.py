@@ -105,6 +105,8 @@ class ChunkedTable:
         ascending; in LIBSVM files, by index.
     first : int
         In LIBSVM files, the index of the first attribute, which is 0 also if any row has that index.
+    partial : bool
+        Whether rows without a target are kept, with a target of NaN.
     """
 
     path: Path
@@ -120,6 +122,7 @@ class ChunkedTable:
     d: int = 0
     dropped: Mapping[int, str] = field(default_factory=dict)
     first: int = 1
+    partial: bool = False
 
 
 @dataclass(frozen=True)
