@@ -207,6 +207,8 @@ class Candidate:
         What is paid for in all, tuning included, mean over repetitions, in the unit of the total; NaN if unknown.
     beyond : bool
         Whether tuning looks at more than the total pays for.
+    outside : bool
+        Whether it is no learner of this tool, see `budgetreg.analysis.outside`.
     """
 
     series: Series
@@ -219,6 +221,7 @@ class Candidate:
     measures: Mapping[str, float] = field(default_factory=dict)
     billed: float = np.nan
     beyond: bool = False
+    outside: bool = False
 
     @property
     def is_worse(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from budgetreg.algorithms.learner import Missing
 from budgetreg.algorithms.registry import GROUPS, WITH_GAPS, advised, expanded, members
 from budgetreg.analysis.comparisons import Candidate, ranked
+from budgetreg.analysis.outside import boosting
 from budgetreg.api import SET_BY_FIT, carry_out, refuse_unreadable
 from budgetreg.cli.arguments import is_whole, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
@@ -135,7 +136,9 @@ def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
     series = read_series(folders) if folders else []
     total = plans[0].config.total
     assert total is not None
-    candidates = ranked(series, axes_of(series)[1].column, total) if series else []
+    measure = axes_of(series)[1].column if series else ""
+    candidates = ranked(series, measure, total) if series else []
+    candidates += boosting(candidates, plans[0], measure) if series else []
     return candidates, sum(outcome.failed for outcome in outcomes)
 
 

@@ -55,7 +55,8 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
         *billed,
         *measures.values(),
     )
-    of_tuning = "; billed: with what tuning looked at, beyond the total" if billed else ""
+    of_tuning = "; boosting: scikit-learn's, outside this tool" if any(each.outside for each in candidates) else ""
+    of_tuning += "; billed: with what tuning looked at, beyond the total" if billed else ""
     spent = f"{unit}: what was spent; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
@@ -88,14 +89,20 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
         Most attributes that a candidate may see, or most money if they have prices.
     """
     _, y = axes_of([candidate.series for candidate in candidates])
-    best, *others = candidates
+    best, *others = [each for each in candidates if not each.outside]
     beyond = [] if best.beyond else [other for other in others if other.beyond]
     others = [other for other in others if other not in beyond]
+    ahead = [
+        f"outside this tool, scikit-learn's gradient boosting is clearly better: {_who(each)}, error "
+        f"{_estimate(each.error)}"
+        for each in candidates
+        if each.outside and each.behind.high < 0
+    ]
     for_total = f"With {_amount(candidates, total)},"
     if _is_useless(best, y):
         least = f"The lowest error, {_estimate(best.error)}, is that of {_who(best)}."
         verdict = f"{for_total} no learner is better than the {y.constant} predictor: do not buy. {least}"
-        return [verdict, *_not_paid(beyond)]
+        return [verdict, *ahead, *_not_paid(beyond)]
     useless = [other for other in others if _is_useless(other, y)]
     useful = [other for other in others if not _is_useless(other, y)]
     worse = [other for other in useful if other.is_worse]
@@ -112,11 +119,11 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     else:
         items = [f"not clearly worse: {_names(level)}"] if level else []
         items += [f"clearly worse: {'all others' if level or worse[1:] else _names(worse)}"] if worse else []
-        items.append(_other_kind(best, others, useful))
+        items.append(_other_kind(best, others, useful, beyond))
     if useless:
         items.append(f"useless, no better than the {y.constant} predictor: {_names(useless)}")
     items += _not_paid(beyond)
-    return list(filter(None, [verdict, *items, about_full_rows([best, *others])]))
+    return list(filter(None, [verdict, *ahead, *items, about_full_rows([best, *others])]))
 
 
 def _not_paid(beyond: Sequence[Candidate]) -> list[str]:
@@ -148,15 +155,17 @@ def advice_rows(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     return rows
 
 
-def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:
+def _other_kind(
+    best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate], beyond: Sequence[Candidate]
+) -> str:
     """Return how full rows compare with the best on a budget, or a budget with the best on full rows."""
     kind = "k attributes of each example" if best.series.of_all_attributes else "full rows"
-    tried, compared = (
+    tried, compared, unpaid = (
         [other for other in some if other.series.of_all_attributes != best.series.of_all_attributes]
-        for some in (others, useful)
+        for some in (others, useful, beyond)
     )
     if not compared:
-        return f"{kind}: {'of no use' if tried else 'not tried'}"
+        return f"{kind}: {'of no use' if tried else 'none that this total pays for' if unpaid else 'not tried'}"
     closest = next((other for other in compared if not other.is_worse), compared[0])
     clearly = "clearly" if closest.is_worse else "not clearly"
     return f"nearest with {kind}: {_who(closest)}, {clearly} worse, by {_estimate(closest.behind)}"
@@ -195,7 +204,8 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     drawing : Drawing
         Names the kind alone.
     """
-    candidates, total = advised
+    every, total = advised
+    candidates = [candidate for candidate in every if not candidate.outside]
     _, y = axes_of([candidate.series for candidate in candidates])
     top = _TOP * y.zero if y.zero else np.inf
     figure = Figure(_SIZE, layout="constrained")
@@ -241,8 +251,8 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     grid(ax)
     samples, texts = ax.get_legend_handles_labels()
     legend(figure, dict(zip(texts, samples, strict=True)), 3)
-    write_finding(figure, answer(candidates, total)[0].rstrip("."))
-    return Drawn(figure, f"{y.name} against k", _paragraphs(candidates, total, y))
+    write_finding(figure, answer(every, total)[0].rstrip("."))
+    return Drawn(figure, f"{y.name} against k", _paragraphs(every, total, y))
 
 
 def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: float, colour: str) -> None:
@@ -265,7 +275,7 @@ def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: fl
 
 def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[str]:
     unit = _unit(candidates)
-    series = [candidate.series for candidate in candidates]
+    series = [candidate.series for candidate in candidates if not candidate.outside]
     ended = (
         f"had spent {total:,} {unit}, but for less than an example, or earlier if it had seen all examples"
         if unit

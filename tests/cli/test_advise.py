@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 import budgetreg as library
 from budgetreg import api
 from budgetreg.cli import advise
 from budgetreg.cli.app import main
+from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.split import parts_of
 from budgetreg.runs.runner import RunOutcome
 from tests.cli.test_cli import NO_CHOICES, budgetreg, one_line
 
@@ -52,8 +55,8 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 
 
 def table_of(out: str) -> list[list[str]]:
-    """Return the rows: budget, learner, examples, attributes, error."""
-    lines = (line.split() for line in out.splitlines() if re.match(r" *(\d+|all) ", line))
+    """Return the rows but those of boosting: budget, learner, examples, attributes, error."""
+    lines = (line.split() for line in out.splitlines() if re.match(r" *(\d+|all) +(?! |boosting)", line))
     return [line[:5] for line in lines]
 
 
@@ -91,7 +94,11 @@ def test_the_advice_ends_with_the_command_that_follows_it(capsys: pytest.Capture
     assert "\n- ".join([written["sentence"], *written["compared"]]) in said
     table, rows = pd.read_csv(out / "advice.csv", dtype={"k": str}), pd.DataFrame(written["rows"])
     pd.testing.assert_frame_equal(table, rows.astype({"k": str}))
-    assert [[str(row["k"]), row["learner"]] for row in written["rows"]] == [row[:2] for row in table_of(said)]
+    assert [[str(row["k"]), row["learner"]] for row in written["rows"]] == [
+        *(row[:2] for row in table_of(said)),
+        ["all", "boosting"],
+        [str(written["rows"][-1]["k"]), "boosting"],
+    ]
     command = shlex.split(written["command"])
     best = written["rows"][0]
     assert command[:4] == ["budgetreg", "fit", f"algo={best['learner']}", f"k={best['k']}"]
@@ -130,6 +137,36 @@ def test_learners_whose_tuning_is_not_paid_for_are_left_out(
     alone = budgetreg(capsys, "advise dataset=diabetes total=600 algo=aelr tuning=paid")
     assert alone.code == 2
     assert "tuning=paid: aelr would choose" in alone.err
+
+
+def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    """The target is no linear function: the sign of one attribute, turned by that of another."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=np.sign(X[:, 0] * X[:, 1]) + 0.5 * X[:, 2])
+    frame.to_csv("table.csv", index=False)
+    words = "advise dataset=file dataset.path=table.csv total=1600 k=2,all algo=aemr,ridge repetitions=5 out=here"
+    said = budgetreg(capsys, f"{words} tuning=fixed tuning.B=5").out
+    ahead = re.search("outside this tool, scikit-learn's gradient boosting is clearly better: boosting .*", said)
+    assert ahead is not None
+    assert "boosting with all attributes of 400 examples, error 0." in ahead[0]
+    rows = pd.read_csv("here/advice.csv").iloc[-2:]
+    assert rows[["k", "learner", "examples", "attributes"]].to_numpy().tolist() == [
+        ["all", "boosting", 400, 1600],
+        ["2", "boosting", 450, 900],  # all training rows
+    ]
+    config = api.plan({"dataset": "file", "dataset.path": "table.csv", "algo": "aemr", "k": 2}).config
+    errors = []
+    for repetition in range(5):
+        data = load(config.dataset, 0, repetition)
+        parts = parts_of(config, data, 50, 20, repetition)
+        train = np.concatenate([parts.pilot, parts.order])[:400]
+        model = HistGradientBoostingRegressor(random_state=0).fit(X[train], data.y[train])
+        y = data.y[parts.test]
+        errors.append(np.mean((model.predict(X[parts.test]) - y) ** 2) / np.mean((y - data.y[parts.train].mean()) ** 2))
+    assert rows["error"].iloc[0] == pytest.approx(np.mean(errors))
 
 
 def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
