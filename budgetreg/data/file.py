@@ -25,18 +25,7 @@ from budgetreg.data.binary_files import open_arrays, open_parquet, parquet_sheet
 from budgetreg.data.cache import cache_root, ensure, is_intact, mapped, unsealed
 from budgetreg.data.dataset import Dataset, Sparse, Values, label, positions, required, size_fault
 from budgetreg.data.registry import RANDOM, DatasetKind, Source
-from budgetreg.data.tables import (
-    NO_TARGET,
-    ChunkedTable,
-    Chunks,
-    Sheet,
-    check_finite,
-    comma_fault,
-    is_number,
-    reading,
-    shown,
-    text_of,
-)
+from budgetreg.data.tables import NO_TARGET, ChunkedTable, Sheet, comma_fault, is_number, reading, shown
 from budgetreg.data.text_files import COMPRESSIONS, csv_sheet, open_csv, open_libsvm
 from budgetreg.errors import ConfigError, DataError, quoted
 from budgetreg.files import at_home, regular
@@ -210,7 +199,7 @@ def parse_file(options: Mapping[str, Any]) -> File:
     with reading(path, "dataset.path"):
         drop = tuple(map(str, options.get("drop", ())))
         stamp, missing = _stamp(path, target), options.get("missing")
-        words = tuple(map(text_of, options.get("missing_values", ())))
+        words = tuple(map(tables.text_of, options.get("missing_values", ())))
         return File(
             str(path), target, scale, stamp, missing, drop, options.get("indices"), words, bool(options.get("partial"))
         )
@@ -303,7 +292,7 @@ def _unlabelled(source: Source) -> Source:
     return replace(source, target=NO_TARGET) if isinstance(source, File) and source.target is None else source
 
 
-def _emptied(table: ChunkedTable, words: Sequence[str]) -> Chunks:
+def _emptied(table: ChunkedTable, words: Sequence[str]) -> tables.Chunks:
     """Yield the chunks of a table of numbers, in which numbers that mean a missing value are NaN."""
     numbers, done = [float(word) for word in words if is_number(word)], 0
     for X, y in table.chunks:
@@ -311,7 +300,7 @@ def _emptied(table: ChunkedTable, words: Sequence[str]) -> Chunks:
             raise DataError(f"{table.path}: leave out dataset.missing_values: LIBSVM files have no missing values")
         if (gaps := np.isin(X, numbers)).any():
             X = np.where(gaps, np.nan, X)
-            check_finite(table.path, X, table.missing, done, table.names)
+            tables.check_finite(table.path, X, table.missing, done, table.names)
         done += len(X)
         yield X, None if y is None else y.mask(y.isin([*words, *numbers]))
 
