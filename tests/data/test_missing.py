@@ -144,6 +144,7 @@ def test_a_mask_of_another_shape_or_type_is_refused():
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ""])
 def test_words_for_missing_values_are_those_of_the_user(tmp_path, monkeypatch, ending):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(f"{__name__}.Y", np.where(np.arange(40) == 2, -999, Y))
     marked = np.where(GAPS, -999, WHOLE)
     path = written(tmp_path, ending, marked)
     if ending == ".csv":  # text, too
@@ -152,8 +153,8 @@ def test_words_for_missing_values_are_those_of_the_user(tmp_path, monkeypatch, e
     for in_memory in (1 << 20, 0):
         monkeypatch.setattr(tables, "IN_MEMORY", in_memory)
         data = parse_file({**options, "missing": "unavailable"}).load()
-        np.testing.assert_array_equal(data.available, ~GAPS)
-        np.testing.assert_array_equal(data.X, np.where(GAPS, 0, WHOLE))
+        np.testing.assert_array_equal(data.available, np.delete(~GAPS, 2, axis=0))
+        np.testing.assert_array_equal(data.X, np.delete(np.where(GAPS, 0, WHOLE), 2, axis=0))
     with pytest.raises(DataError, match=r"nan is not a finite|empty or NaN") as error:
         parse_file({**options, "missing": "refuse"}).load()
     assert HINT in str(error.value)
