@@ -61,8 +61,12 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the chains of AEML and AEMR in this process be short: for tests of what is done with a model."""
-    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._BURN_IN", 5)
-    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._MIN_KEPT", 5)
-    monkeypatch.setattr("budgetreg.algorithms.factors.posterior.MOST_KEPT", 5)
-    monkeypatch.setattr("budgetreg.algorithms.aemr.target_regression._ROUNDS", 2)
-    monkeypatch.setattr("budgetreg.algorithms.aemr.target_regression._COMPLETE_ROUNDS", 2)
+    shorten_chains(monkeypatch)
+
+
+def shorten_chains(patch: pytest.MonkeyPatch) -> None:
+    """Let the chains of AEML and AEMR in this process be short."""
+    for name in ("_BURN_IN", "_MIN_KEPT", "MOST_KEPT"):
+        patch.setattr(f"budgetreg.algorithms.factors.posterior.{name}", 5)
+    for name in ("_ROUNDS", "_COMPLETE_ROUNDS"):
+        patch.setattr(f"budgetreg.algorithms.aemr.target_regression.{name}", 2)

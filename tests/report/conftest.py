@@ -8,6 +8,7 @@ import pytest
 
 import budgetreg
 from budgetreg.cli.app import main
+from tests.conftest import shorten_chains
 
 ODD = "<script>alert('a&b')</script>"
 QUICK: dict[str, Any] = {
@@ -38,5 +39,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         budgetreg.run({**QUICK, "algo": algo, "out": str(place / name)})
     words = "advise total=300 k=4,8 algo=aelr,naive repetitions=2 backend=sequential tuning=fixed tuning.B=2"
     assert main([*words.split(), "tuning.eta=0.01", f"out={place / 'advice'}"]) == 0
-    make_study(place / "trial.db")
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_chains(patch)
+        make_study(place / "trial.db")
     return place

@@ -18,6 +18,8 @@ from budgetreg.runs.tables import JOURNAL
 from tests.report.conftest import ODD, QUICK, make_study
 from tests.written_runs import edit_manifest
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 ROOT = Path(__file__).parents[2]
 Report = Callable[..., Element]
 
