@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 
 def sketch(patch: pytest.MonkeyPatch) -> None:
-    """Let the images of figures be their first bytes, formats and numbers of panels; captions and names stay as they are."""
+    """Let an image be its first bytes, format and number of panels; captions and names stay as they are."""
 
     def savefig(figure: Figure, file: BytesIO, *, format: str, **options: Any) -> None:
         begin = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + pack(">II", 900, 600)}
