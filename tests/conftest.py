@@ -1,8 +1,11 @@
 """What all tests share: one BLAS thread per worker, no deadlines on noisy machines, and Ctrl-C as a terminal has it."""
 
+import atexit
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,16 @@ settings.load_profile("patient")
 # tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# What tests prepare stays out of the user's cache. They share what is slow to make: MNIST, and matplotlib's fonts.
+USUAL_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+CACHE = Path(tempfile.mkdtemp(prefix="budgetreg-tests-"))
+(CACHE / "budgetreg").mkdir()
+for shared in ("matplotlib", "budgetreg/mnist"):
+    if (USUAL_CACHE / shared).is_dir():
+        (CACHE / shared).symlink_to(USUAL_CACHE / shared)
+os.environ["XDG_CACHE_HOME"] = str(CACHE)
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
