@@ -333,8 +333,8 @@ STUDY: Mapping[str, Subcommand] = {
         {
             "replace": "true: a result or a cost takes the place of a different one; the log keeps both",
             "free": "true: values that nobody ordered are not charged",
-            "invoiced": "true: what is unavailable is charged, as failed tests that are on the invoice",
-            "refund": "true: what was charged for what is unavailable is given back; without it, charges stay",
+            "invoiced": "true: charge unavailable values too, because the invoice lists the failed tests",
+            "refund": "true: cancel earlier charges for values that are now unavailable (default: they stay)",
             "decimal": "decimal=, reads decimal commas",
             "drop": _DROP,
         },
@@ -367,14 +367,14 @@ STUDY: Mapping[str, Subcommand] = {
         needed=("order",),
     ),
     "exclude": Subcommand(
-        "order nothing more of withdrawn examples or discontinued attributes",
-        """What is known of them stays, and so does what was paid. What is pending is released; a result that arrives
-        later is recorded and charged. Repeating the same command changes nothing.""",
+        "stop ordering values of withdrawn examples or discontinued attributes",
+        """Known values stay in the study, and charges stay on the bill. Pending values are released. A result that
+        arrives later is recorded and charged. Repeating the same command changes nothing.""",
         keys={
             "example": "names of examples, such as example=p7 or example=[p7,p9]",
             "attribute": "names of attributes",
-            "refund": "true: what was charged for them is given back",
-            "undo": "true: they can be ordered again",
+            "refund": "true: cancel the charges for them",
+            "undo": "true: allow ordering them again",
         },
     ),
     "export": Subcommand(

@@ -7,8 +7,8 @@ zero of the attributes without a pilot. They apply to any table that was loaded.
 was revealed, is known during a run only: such attributes stay as they are here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import fsum, nan
@@ -263,12 +263,13 @@ def read_ranges(
     return low, high
 
 
-class _Columns(NamedTuple):
+@dataclass(frozen=True)
+class _Columns:
     """The columns of a table but the target: names, or numbers; which are attributes; positions by what a list says."""
 
-    names: Sequence[str]
-    attributes: Sequence[int]
-    places: Mapping[str, int]
+    names: tuple[str, ...]
+    attributes: tuple[int, ...]
+    places: Mapping[str, int] = field(compare=False)
 
     @classmethod
     def of(cls, names: Sequence[str], d: int, dropped: Dropped, first: int) -> "_Columns":
@@ -276,7 +277,7 @@ class _Columns(NamedTuple):
         for at, name in dropped if names else ():
             every.insert(at, name)
         places = places_of(every, len(every)) if names else {number: at for at, number in enumerate(every)}
-        return cls(every, positions(d, dropped), places)
+        return cls(tuple(every), tuple(positions(d, dropped)), places)
 
 
 class _Entry(NamedTuple):
@@ -286,15 +287,17 @@ class _Entry(NamedTuple):
     texts: Mapping[str, str]
 
 
-def _read(form: _Form, path: Path, known: _Columns) -> dict[int, _Entry]:
+def _read(form: _Form, path: Path, known: _Columns) -> Mapping[int, _Entry]:
     """Return the lines of a list, by position of the column that they name."""
     with reading(path, form.key):
-        regular(path)
-        return _entries(form, path, records(path, separator_of(path)), known)
+        status = regular(path)
+        return _entries(form, path, (status.st_ctime_ns, status.st_size, status.st_ino), known)
 
 
-def _entries(form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: _Columns) -> dict[int, _Entry]:
-    """Return the lines of a list, given its header and rows."""
+@lru_cache(maxsize=4)
+def _entries(form: _Form, path: Path, stamp: tuple[int, int, int], known: _Columns) -> Mapping[int, _Entry]:
+    """Return the lines of a list, read once as long as its time of change, size and inode stay the same."""
+    lines = records(path, separator_of(path))
     header = [field.strip() for field in next(lines, (1, []))[1]]
     columns = ("attribute", *form.columns)
     for column in (*columns, *form.optional):

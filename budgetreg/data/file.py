@@ -119,8 +119,8 @@ class File:
     def load(self) -> Dataset:
         """Read the file, or map what was prepared from it before; there is no official split.
 
-        Tables of more than `tables.IN_MEMORY` bytes are converted once, into the cache. A target with exactly two
-        values becomes -1 and +1 in their sorted order.
+        Large tables are converted once, into the cache: see `tables.IN_MEMORY` and `tables.TEXT_SHARE`. A target with
+        exactly two values becomes -1 and +1 in their sorted order.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class File:
         return source
 
     def _read(self, folder: Path) -> "Prepared":
-        """Read the table, through a folder of the cache if it is too large for memory."""
+        """Read the table, through a folder of the cache if it is large."""
         path = Path(self.path)
         open_table = opener(path)
         assert open_table is not None
@@ -161,7 +161,7 @@ class File:
                 if self.words and open_table is not open_csv:
                     table = replace(table, chunks=_emptied(table, self.words), mapped=None)
                 table = replace(table, partial=self.partial)
-                if table.size <= tables.IN_MEMORY:
+                if table.size <= tables.IN_MEMORY // (tables.TEXT_SHARE if open_table in _TEXT else 1):
                     return in_memory(table)
                 ensure(
                     folder,

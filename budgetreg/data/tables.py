@@ -28,6 +28,9 @@ CHUNK_ENTRIES = 1 << 22
 IN_MEMORY = 1 << 28
 """Tables of more bytes are not held in memory but mapped from the cache."""
 
+TEXT_SHARE = 8
+"""Text is mapped from the cache from an eighth of that on, because each process would take as long to parse it."""
+
 NO_TARGET = ""
 """Used instead of a target's name: all columns are attributes."""
 

@@ -303,7 +303,7 @@ class Study:
         free : bool
             Whether values that nobody ordered are not charged.
         invoiced, refund : bool
-            Whether values that are `unavailable` are charged, too; whether what was charged for them is given back.
+            Whether values that are `unavailable` are charged, too; whether earlier charges for them are cancelled.
         decimal : str
             The decimal mark, a point or a comma.
         drop : sequence of str
@@ -340,16 +340,16 @@ class Study:
         refund: bool = False,
         undo: bool = False,
     ) -> int:
-        """Order nothing more of withdrawn examples or discontinued attributes; repeating it changes nothing.
+        """Stop ordering values of withdrawn examples or discontinued attributes; repeating it changes nothing.
 
-        What is known of them stays, and so does what was paid. Pending values are released.
+        Known values stay in the study, and charges stay on the bill. Pending values are released.
 
         Parameters
         ----------
         examples, attributes : sequence of str
             Their names.
         refund, undo : bool
-            Whether what was charged for them is given back; whether they can be ordered again instead.
+            Whether the charges for them are cancelled; whether they can be ordered again instead.
 
         Returns
         -------

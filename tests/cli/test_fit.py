@@ -225,6 +225,7 @@ def test_what_overflows_is_no_model() -> None:
         execute(plan, function=broken)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_predictions_say_where_they_come_from(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was bought, and whether the rows of an error were learned from, as far as it is known."""
     frame = pd.read_csv("own.csv")

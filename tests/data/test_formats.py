@@ -137,6 +137,18 @@ def test_a_converted_table_is_the_same_and_mapped(
     assert len(copies) == (write not in (write_folder, write_libsvm))
 
 
+def test_text_is_converted_from_a_smaller_size_on_than_arrays(
+    tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process would parse it again."""
+    text, arrays = write_csv(tmp_path, X, Y), write_npz(tmp_path, X, Y)
+    for limit, stored in ((8 * text.stat().st_size - 1, 1), (8 * text.stat().st_size, 0)):
+        monkeypatch.setattr(tables, "IN_MEMORY", limit)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(limit)))
+        assert [is_mapped(parsed(path).load().X) for path in (text, arrays)] == [bool(stored), False]
+        assert len(list((tmp_path / str(limit)).rglob("X.npy"))) == stored
+
+
 @pytest.mark.parametrize("write", WRITERS)
 def test_without_a_target_all_columns_are_attributes(
     tmp_path: Path, converting: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., Path]
