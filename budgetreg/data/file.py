@@ -10,7 +10,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -295,14 +295,15 @@ def _unlabelled(source: Source) -> Source:
 def _emptied(table: ChunkedTable, words: Sequence[str]) -> tables.Chunks:
     """Yield the chunks of a table of numbers, in which numbers that mean a missing value are NaN."""
     numbers, done = [float(word) for word in words if is_number(word)], 0
-    for X, y in table.chunks:
-        if not isinstance(X, np.ndarray):
-            raise DataError(f"{table.path}: leave out dataset.missing_values: LIBSVM files have no missing values")
-        if (gaps := np.isin(X, numbers)).any():
-            X = np.where(gaps, np.nan, X)
-            tables.check_finite(table.path, X, table.missing, done, table.names)
-        done += len(X)
-        yield X, None if y is None else y.mask(y.isin([*words, *numbers]))
+    with closing(table.chunks) as chunks:  # whose file an error would leave open
+        for X, y in chunks:
+            if not isinstance(X, np.ndarray):
+                raise DataError(f"{table.path}: leave out dataset.missing_values: LIBSVM files have no missing values")
+            if (gaps := np.isin(X, numbers)).any():
+                X = np.where(gaps, np.nan, X)
+                tables.check_finite(table.path, X, table.missing, done, table.names)
+            done += len(X)
+            yield X, None if y is None else y.mask(y.isin([*words, *numbers]))
 
 
 def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,7 +67,7 @@ def data_row(row: int) -> str:
     return f"data row {row + 1}"
 
 
-Chunks = Iterator[tuple[Any, Any]]
+Chunks = Generator[tuple[Any, Any], None, None]
 """Successive rows with their targets as they were read, a `pandas.Series`, or with None if there is no target.
 
 Rows are an ndarray of shape (r, d), finite and of one of the types `STORED`; or a `scipy.sparse.csr_matrix` of finite
