@@ -26,7 +26,7 @@ _MOST = 10**7  # values of all repetitions, which take about a minute
 
 
 def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[Candidate]:
-    """Return boosting on full rows, and on the k of the best candidate that sees few attributes.
+    """Compare boosting on full rows, and on the k of the best candidate that sees few attributes, with the best.
 
     Parameters
     ----------
@@ -35,7 +35,13 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
     plan : Plan
         The plan of one of them.
     measure : str
-        The column that is compared: nothing is returned for other losses than the squared one, or for much data.
+        The column that is compared.
+
+    Returns
+    -------
+    list of Candidate
+        At most two, full rows first. None for bundled data, for other losses than the squared one, for much data, and
+        where the total pays for less than two rows.
     """
     dataset, total = plan.config.dataset, plan.config.total
     assert total is not None
@@ -53,6 +59,7 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
 
 
 def _candidate(series: Series, best: Series, n: int) -> Candidate:
+    """Return errors after n rows as a candidate, which is behind the best by differences of repetitions."""
     curves = ResampledCurves([series, best], _MEASURE, "attributes")
     errors, least = (curves.rows(each).end for each in (series, best))
     end = series.points.iloc[-1]
@@ -72,6 +79,7 @@ def _series(best: Series, plan: Plan, k: int, d: int, n: int, cost: float) -> Se
 
 
 def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:
+    """Return the test error of a repetition, relative to that of the constant that the runs compare with."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # here, as it is slow to load
 
     config = plan.config
@@ -92,5 +100,6 @@ def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:
 
 
 def _values(data: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return the attributes (n, d) of some rows, NaN where a value does not exist."""
     X = as_values(data.X).rows(rows).astype(np.float64)
     return X if data.available is None else np.where(data.available[rows], X, np.nan)

@@ -271,7 +271,8 @@ def identity_of(options: Options, section: Mapping[str, Any], without: Iterable[
 
 
 AUTO, EVERY = "auto", "all"
-"""The value of k with which a learner chooses how many attributes it sees of each example."""
+"""The values of k with which a learner chooses how many attributes it sees of each example, and with which it sees all
+of them."""
 
 TOP: Options = {
     "experiment": Option("the recipe's name", TEXT),

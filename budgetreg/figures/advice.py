@@ -218,13 +218,14 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
         points = [candidate for candidate in by_budget if candidate.series.algo == algo]
         colour, marker, *_ = style(algo)
         full = points[0].series.of_full_rows
+        kind = [*["full rows"] * full, *["beyond the total"] * any(point.beyond for point in points)]
         error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
         x = np.array([point.series.k * places[algo] for point in points])
         ax.errorbar(
             x,
             error,
             np.nan_to_num([error - low, high - error]),  # no bar if the interval is unknown
-            label=f"{algo} (full rows)" if full else algo,
+            label=f"{algo} ({', '.join(kind)})" if kind else algo,
             color=colour,
             marker=marker,
             markerfacecolor="white" if full else colour,
@@ -244,13 +245,15 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     ax.set_ylim(0, top if cut else above)  # the line need not be in sight
     best = candidates[0]
     at = best.series.k * places[best.series.algo]
-    ax.plot(at, best.error.value, linestyle="none", label="least error", zorder=4, **_RING)
+    apart = not best.beyond and any(each.beyond for each in candidates)
+    least = "least error within the total" if apart else "least error"
+    ax.plot(at, best.error.value, linestyle="none", label=least, zorder=4, **_RING)
     ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
     ax.set_ylabel(y.text)
     ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
     grid(ax)
     samples, texts = ax.get_legend_handles_labels()
-    legend(figure, dict(zip(texts, samples, strict=True)), 3)
+    legend(figure, dict(zip(texts, samples, strict=True)), 2 if apart else 3)
     write_finding(figure, answer(every, total)[0].rstrip("."))
     return Drawn(figure, f"{y.name} against k", _paragraphs(every, total, y))
 
@@ -287,9 +290,11 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
         f"Each point is a learner that {ended}: the mean over {repetitions_of(series)} with its 90 % "
         f"interval. Those that see full rows lie at k = d. y: {y.explanation}.{beyond} {_OUTSIDE}"
     )
+    if any(each.outside for each in candidates):
+        text += " boosting is scikit-learn's gradient boosting, outside this tool, and is listed below alone."
     lines = [
         f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {sum_} {unit}' for sum_ in cost)}, "
-        f"error {error}, worse by {behind}, best in {share}{bill}"
+        f"error {error}, worse by {behind}{'' if share == '-' else f', best in {share}'}{bill}"
         f"{''.join(f', {head} {value}' for head, value in zip(measures.values(), more, strict=True))}"
         for (k, algo, examples, paid, *cost, error, behind, share), bill, more in (
             (_cells(each, unit), f", billed {amount(each.billed)}" if each.beyond else "", _of_labels(each, measures))

@@ -234,6 +234,18 @@ def test_what_the_total_does_not_pay_for_is_not_compared_and_has_its_bill():
     assert bills_too == bills
 
 
+def test_the_figure_says_which_errors_the_total_does_not_pay_for(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(canvas, "write_figure", lambda figure, *_: drawn.append(figure) or [])
+    costly = replace(candidate("full_ridge", 0.2, (-0.1, -0.2, -0.05), examples=250), billed=9000.0, beyond=True)
+    plot_advice([candidate("aemr", 0.3), costly], tmp_path)
+    plot_advice([candidate("aemr", 0.3)], tmp_path)
+    paid, alone = ({text.get_text() for text in figure.legends[0].get_texts()} for figure in drawn)
+    assert alone == {"aemr", "least error"}
+    assert {"aemr", "least error within the total"} < paid
+    assert any("beyond the total" in text for text in paid)
+
+
 def test_tuning_beyond_the_total_ranks_last():
     few, costly = (candidate(name).series for name in ("a", "full_b"))
     costly.points["test_relative"] = few.points["test_relative"] - 0.1
