@@ -8,14 +8,16 @@ print(results.curves.groupby("examples")[["attributes", "test_relative"]].mean()
 TYPE_CHECKING = False  # typing has it, and takes longer to load than all of --help
 if TYPE_CHECKING:
     from budgetreg import estimators
-    from budgetreg.api import draw_study, fit, load, run
+    from budgetreg.api import draw_study, fit, load, predict, run
+    from budgetreg.cli.advise import advise
     from budgetreg.study import Study
 
-__all__ = ["Study", "__version__", "draw_study", "estimators", "fit", "load", "run"]
+__all__ = ["Study", "__version__", "advise", "draw_study", "estimators", "fit", "load", "predict", "run"]
 
 __version__ = "0.1.0"
 
-_PLACES = {name: "budgetreg.api" for name in ("draw_study", "fit", "load", "run")} | {"Study": "budgetreg.study"}
+_PLACES = {name: "budgetreg.api" for name in ("draw_study", "fit", "load", "predict", "run")}
+_PLACES |= {"Study": "budgetreg.study", "advise": "budgetreg.cli.advise"}
 
 
 def __getattr__(name: str) -> object:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.errors import ConfigError, DataError, UnfinishedError
-from budgetreg.files import at_home, digest
+from budgetreg.files import at_home, digest, scratch_folder
 from budgetreg.notices import say
 from budgetreg.runs.tables import CURVE_FILES, MANIFEST
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
     from budgetreg.runs.progress import Later
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from budgetreg.runs.series import Results
     from budgetreg.study import Study
 
-_FIXED = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction")
+SET_BY_FIT = ("repetitions", "checkpoints", "dataset.split", "dataset.test_fraction")
 """Keys of `run` that `fit` sets itself."""
 
 
@@ -76,6 +78,46 @@ def fit(choices: Mapping[str, Any]) -> "Results":
     return _finished(fit_plan(choices), draw=False)
 
 
+def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: int | None = None) -> "pd.DataFrame":
+    """Return what a run or a fit predicts for the rows of a table.
+
+    Parameters
+    ----------
+    folder : path
+        The folder of the results, or a file ``model.npz``.
+    table : path or DataFrame
+        A file such as ``dataset=file`` reads, or a frame. Columns are matched by name if both tables have names.
+    repetition : int, optional
+        The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
+
+    Returns
+    -------
+    DataFrame
+        The columns that ``budgetreg predict`` prints, with the index of the frame.
+
+    Raises
+    ------
+    ConfigError
+        If the run learned a subspace, or the run or the repetition is not finished.
+    DataError
+        If there is no model, or the table is unusable or lacks a column.
+    """
+    import pandas as pd  # here, as it is slow to load
+
+    from budgetreg.runs import models
+
+    if not isinstance(table, pd.DataFrame):
+        predictions = models.predict(at_home(folder), at_home(table), repetition)
+    else:
+        with scratch_folder() as scratch:  # read as a file is, with the same words for what is wrong
+            path = scratch / "table.csv"
+            table.to_csv(path, index=False)
+            predictions = models.predict(at_home(folder), path, repetition)
+    for line in predictions.notes:
+        say(line)
+    return pd.DataFrame(predictions.columns(), index=table.index if isinstance(table, pd.DataFrame) else None)
+
+
 def plan(choices: Mapping[str, Any]) -> "Plan":
     """Return what `run` would run, and what it would cost; parameters and exceptions are those of `run`."""
     return _planned(_valid(choices))
@@ -85,7 +127,7 @@ def fit_plan(choices: Mapping[str, Any]) -> "Plan":
     """Return what `fit` would run, and what it would cost; parameters and exceptions are those of `fit`."""
     from budgetreg.protocol.configuration import from_all_rows
 
-    fixed = [key for key in _FIXED if key in choices]
+    fixed = [key for key in SET_BY_FIT if key in choices]
     if fixed:
         raise ConfigError(f"{fixed[0]}: not for fit, which learns once from all rows; see budgetreg run")
     return _planned(from_all_rows(_valid(choices)))
@@ -150,6 +192,17 @@ def _valid(choices: Mapping[str, Any]) -> "Config":
     from budgetreg.config.composition import Composer
     from budgetreg.protocol.configuration import validate
 
+    refuse_unreadable(choices)
+    return validate(Composer()(choices), choices)
+
+
+def refuse_unreadable(choices: Mapping[str, Any]) -> None:
+    """Refuse choices that are no mapping, or hold a table or an array.
+
+    Raises
+    ------
+    ConfigError
+    """
     if not hasattr(choices, "items"):
         raise ConfigError(
             f"the choices are a {type(choices).__name__}, not a mapping of keys to values: write "
@@ -163,7 +216,6 @@ def _valid(choices: Mapping[str, Any]) -> "Config":
                 f"{' x '.join(map(str, shape))}: save a table, as by table.to_csv(PATH, index=False), and give its "
                 "path as dataset.path"
             )
-    return validate(Composer()(choices), choices)
 
 
 def _planned(config: "Config") -> "Plan":

@@ -1,8 +1,11 @@
 """What all tests share: one BLAS thread per worker, no deadlines on noisy machines, and Ctrl-C as a terminal has it."""
 
+import atexit
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,16 @@ settings.load_profile("patient")
 # tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# What tests prepare stays out of the user's cache. They share what is slow to make: MNIST, and matplotlib's fonts.
+USUAL_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+CACHE = Path(tempfile.mkdtemp(prefix="budgetreg-tests-"))
+(CACHE / "budgetreg").mkdir()
+for shared in ("matplotlib", "budgetreg/mnist"):
+    if (USUAL_CACHE / shared).is_dir():
+        (CACHE / shared).symlink_to(USUAL_CACHE / shared)
+os.environ["XDG_CACHE_HOME"] = str(CACHE)
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -61,8 +74,12 @@ def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the chains of AEML and AEMR in this process be short: for tests of what is done with a model."""
-    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._BURN_IN", 5)
-    monkeypatch.setattr("budgetreg.algorithms.factors.posterior._MIN_KEPT", 5)
-    monkeypatch.setattr("budgetreg.algorithms.factors.posterior.MOST_KEPT", 5)
-    monkeypatch.setattr("budgetreg.algorithms.aemr.target_regression._ROUNDS", 2)
-    monkeypatch.setattr("budgetreg.algorithms.aemr.target_regression._COMPLETE_ROUNDS", 2)
+    shorten_chains(monkeypatch)
+
+
+def shorten_chains(patch: pytest.MonkeyPatch) -> None:
+    """Let the chains of AEML and AEMR in this process be short."""
+    for name in ("_BURN_IN", "_MIN_KEPT", "MOST_KEPT"):
+        patch.setattr(f"budgetreg.algorithms.factors.posterior.{name}", 5)
+    for name in ("_ROUNDS", "_COMPLETE_ROUNDS"):
+        patch.setattr(f"budgetreg.algorithms.aemr.target_regression.{name}", 2)

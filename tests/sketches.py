@@ -1,6 +1,7 @@
 """Figures that are laid out but not rendered, which takes most of their time."""
 
 from io import BytesIO
+from struct import pack
 from typing import Any
 
 import pytest
@@ -8,9 +9,10 @@ from matplotlib.figure import Figure
 
 
 def sketch(patch: pytest.MonkeyPatch) -> None:
-    """Let the images of figures be their formats and numbers of panels; captions and names stay as they are."""
+    """Let an image be its first bytes, format and number of panels; captions and names stay as they are."""
 
     def savefig(figure: Figure, file: BytesIO, *, format: str, **options: Any) -> None:
-        file.write(f"{'%PDF-' * (format == 'pdf')}{format} of {len(figure.axes)} panels".encode())
+        begin = {"pdf": b"%PDF-", "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + pack(">II", 900, 600)}
+        file.write(begin.get(format, b"") + f"{format} of {len(figure.axes)} panels".encode())
 
     patch.setattr(Figure, "savefig", savefig)

@@ -40,6 +40,7 @@ def test_a_run_returns_its_tables(here: Path) -> None:
     assert not (results.folder / "curve.png").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_and_the_call_leave_the_same_bytes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     called = budgetreg.run({**TINY, "out": "called"})
     assert main(["run", *(f"{key}={value}" for key, value in TINY.items()), "out=typed"]) == 0
@@ -48,6 +49,7 @@ def test_the_command_and_the_call_leave_the_same_bytes(here: Path, capsys: pytes
     pd.testing.assert_frame_equal(budgetreg.load("typed").curves, called.curves)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_call_resumes_an_unfinished_run(here: Path) -> None:
     few = budgetreg.run({**TINY, "repetitions": 1, "out": "run"})
     journal = (few.folder / "journal.jsonl").read_bytes()

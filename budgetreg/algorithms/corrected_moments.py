@@ -248,7 +248,11 @@ class PairSums(NamedTuple):
 
 
 def pair_sums(blocks: Sequence[Block], f: int, d: int, *, centred: bool, intercept: bool) -> PairSums:
-    """Return the sums of a stream, less the means of what was seen if attributes and targets are centred."""
+    """Return a stream's sums of products of values that were seen together.
+
+    If attributes are centred, the means of the values seen are first subtracted from them, and with an intercept that
+    of the targets from the targets.
+    """
     parts = [rows_by_column(block.attributes[f], block.values[f], d + 2) for block in blocks]
     n = sum(seen.shape[0] for seen, _ in parts)
     seen_sums = np.sum([np.stack([np.asarray(each.sum(axis=0)) for each in part]) for part in parts], axis=0)[

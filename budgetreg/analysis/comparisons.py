@@ -10,7 +10,7 @@ from budgetreg.analysis.intervals import FEWEST, Estimate, difference, mean_erro
 from budgetreg.config.nested import flatten
 from budgetreg.errors import DataError
 from budgetreg.runs.manifest import PROMISED
-from budgetreg.runs.series import LABEL_MEASURES, Series, along, attainable, by_checkpoint, common_unit
+from budgetreg.runs.series import LABEL_MEASURES, Series, along, attainable, by_checkpoint, common_unit, series_paid
 from budgetreg.runs.tables import COST, as_csv
 
 Condition = str | Mapping[str, object]
@@ -203,6 +203,12 @@ class Candidate:
         Share of the resampled means in which it is the best, ties divided; NaN for fewer than `FEWEST` repetitions.
     measures : mapping of str to float
         Means of those of `LABEL_MEASURES` that all repetitions have.
+    billed : float
+        What is paid for in all, tuning included, mean over repetitions, in the unit of the total; NaN if unknown.
+    beyond : bool
+        Whether tuning looks at more than the total pays for.
+    outside : bool
+        Whether it is no learner of this tool, see `budgetreg.analysis.outside`.
     """
 
     series: Series
@@ -213,6 +219,9 @@ class Candidate:
     behind: Estimate
     best_in: float
     measures: Mapping[str, float] = field(default_factory=dict)
+    billed: float = np.nan
+    beyond: bool = False
+    outside: bool = False
 
     @property
     def is_worse(self) -> bool:
@@ -220,10 +229,11 @@ class Candidate:
         return self.behind.low > 0  # False for NaN
 
 
-def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
+def ranked(series: Sequence[Series], measure: str, total: float = np.inf) -> list[Candidate]:
     """Rank series by their errors at the last checkpoint, over the repetitions that all have.
 
-    Their intervals are those of `budgetreg.analysis.intervals`.
+    Those whose tuning looks at more than the total pays for come last, and none of them is the best unless there are no
+    others. Intervals are those of `budgetreg.analysis.intervals`.
 
     Parameters
     ----------
@@ -231,6 +241,8 @@ def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
         At least one.
     measure : str
         Column of the curves in which less is better.
+    total : float
+        The attributes that may be seen, or with prices the money.
 
     Returns
     -------
@@ -245,10 +257,18 @@ def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
     comparison = ResampledCurves(series, measure, "attributes")
     means = np.stack([comparison.means(curve).end for curve in series])
     errors = [comparison.rows(curve).end for curve in series]
-    least = means == means.min(axis=0)
+    bills = [series_paid(curve)[common_unit(series) is not None] for curve in series]
+    beyond = np.array(
+        [
+            bill is not None and bill.total > max(bill.final, total * len(curve.runs))
+            for bill, curve in zip(bills, series, strict=True)
+        ]
+    )
+    rivals = np.where(beyond[:, None] & ~beyond.all(), np.inf, means)
+    least = rivals == rivals.min(axis=0)
     shares = (least / least.sum(axis=0))[:, 1:].mean(axis=1)
-    enough = comparison.repetitions >= FEWEST
-    order = np.argsort(means[:, 0], kind="stable")
+    shares[np.isinf(rivals[:, 0]) | (comparison.repetitions < FEWEST)] = np.nan
+    order = np.lexsort((means[:, 0], beyond))
     best = errors[order[0]]
     return [
         Candidate(
@@ -258,12 +278,14 @@ def ranked(series: Sequence[Series], measure: str) -> list[Candidate]:
             cost=float(last.get(COST, np.nan)),
             error=mean_error(errors[i]),
             behind=difference(errors[i], best) if i != order[0] else Estimate(0.0, 0.0, 0.0),
-            best_in=float(shares[i]) if enough else np.nan,
+            best_in=float(shares[i]),
             measures={
                 name: float(comparison.rows(series[i], name).end.mean())
                 for name in LABEL_MEASURES
                 if name in series[i].points and series[i].points[name].notna().all()
             },
+            billed=bill.total / len(series[i].runs) if (bill := bills[i]) else np.nan,
+            beyond=bool(beyond[i]),
         )
         for i in order
     ]

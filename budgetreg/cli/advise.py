@@ -1,38 +1,44 @@
 """``budgetreg advise``: find the learner and the k with the least error for a total of attributes, or of money."""
 
+import json
+import shlex
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from budgetreg.algorithms.learner import Missing
 from budgetreg.algorithms.registry import GROUPS, WITH_GAPS, advised, expanded, members
-from budgetreg.analysis.comparisons import ranked
-from budgetreg.api import carry_out
+from budgetreg.analysis.comparisons import Candidate, ranked
+from budgetreg.analysis.outside import boosting
+from budgetreg.api import SET_BY_FIT, carry_out, refuse_unreadable
 from budgetreg.cli.arguments import is_whole, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.run import read_words, sweep_table
-from budgetreg.config.composition import Composer
+from budgetreg.config.composition import Composer, for_hydra
+from budgetreg.config.options import EVERY
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError, cut
-from budgetreg.figures.advice import NAME, advice_table, answer
+from budgetreg.errors import ConfigError, UnfinishedError, cut
+from budgetreg.figures.advice import NAME, advice_rows, advice_table, answer, is_useful
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing, axes_of
-from budgetreg.files import at_home, record_digest
-from budgetreg.notices import in_one_line, say
+from budgetreg.files import at_home, record_digest, write_atomically
+from budgetreg.notices import each_once, in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.progress import SweepClock
 from budgetreg.runs.runner import remarks
-from budgetreg.runs.series import read_series
+from budgetreg.runs.series import common_unit, read_series
+from budgetreg.runs.tables import as_csv
 
-ALL = "all"
-"""In place of a budget k: learners that see full rows."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 _DIGITS = 8  # of the digest in a folder's name
 _OPTIONS = ("total", "k", "algo", "out")
 _REFUSED = ("hydra", "experiment", "axis")
+_NOT_OF_FIT = (*SET_BY_FIT, "k", "algo", "out")
 
 
 def main(arguments: Namespace) -> int:
@@ -57,25 +63,83 @@ def main(arguments: Namespace) -> int:
     DataError
         If the data are missing or unusable.
     """
-    options, choices = _read(arguments.words)
-    total = whole_number("total", options["total"], 1)
-    configs = _configs(options, {**choices, "total": total})
-    plans = _plans(configs, _folder(configs[0], options.get("out")))
+    plans = _planned(arguments.words)
     if arguments.dry_run:
         for note in _common_notes(plans):
             say(note)
         console().print(sweep_table(plans))
         print(f"folder: {shown(plans[0].folder.parent)}")
         return 0
+    candidates, failed = _compared(plans)
+    if candidates:
+        _answer(candidates, plans[0], arguments.words)
+    return 1 if failed else 0
+
+
+def advise(choices: Mapping[str, Any]) -> "pd.DataFrame":
+    """Return what `budgetreg advise` compares, the best first; finished runs are not computed again.
+
+    Parameters
+    ----------
+    choices : mapping of str to Any
+        The keys of the command, such as ``{"dataset": "diabetes", "total": 1500, "k": [2, 4, "all"]}``.
+
+    Returns
+    -------
+    DataFrame
+        The rows of ``advice.csv``, which is written too. Its ``attrs`` hold the rest of ``advice.json``, such as
+        ``sentence`` and ``command``.
+
+    Raises
+    ------
+    ConfigError, DataError, UnfinishedError, KeyboardInterrupt
+        As `budgetreg.run` does.
+    """
+    import pandas as pd  # here, as it is slow to load
+
+    refuse_unreadable(choices)
+    words = [_word(key, value) for key, value in choices.items()]
+    plans = _planned(words)
+    with each_once():
+        candidates, failed = _compared(plans)
+    if failed:
+        raise UnfinishedError(f"{failed} repetitions failed, see {plans[0].folder.parent}: the same call tries again")
+    frame = pd.DataFrame(advice_rows(candidates))
+    frame.attrs.update(_written(candidates, plans[0], words))
+    return frame
+
+
+def _word(key: str, value: Any) -> str:
+    """Return a word of the command, as it is typed but for what a shell needs."""
+    if isinstance(value, list | tuple):
+        texts = [for_hydra(each) if isinstance(each, str) else str(each) for each in value]
+        return f"{key}={','.join(texts)}" if key in _OPTIONS else f"{key}=[{','.join(texts)}]"
+    return f"{key}={'null' if value is None else str(value).lower() if isinstance(value, bool) else value}"
+
+
+def _planned(words: Sequence[str]) -> list[Plan]:
+    options, choices = _read(words)
+    total = whole_number("total", options["total"], 1)
+    configs = _configs(options, {**choices, "total": total})
+    return _plans(configs, _folder(configs[0], options.get("out")))
+
+
+def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
+    """Run what is missing of the sweep; return the candidates, the best first, and the number of failures."""
     outcomes, clock = [], SweepClock(plans)
     for number, plan in enumerate(plans, 1):
         say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}{clock.begin()}")
         outcomes.append(carry_out(plan, draw=False, later=clock.later))
     for line in remarks(outcome.choices for outcome in outcomes):
         say(line)
-    if any(outcome.finished for outcome in outcomes):
-        _answer([outcome.folder for outcome in outcomes if outcome.finished], total)
-    return 1 if any(outcome.failed for outcome in outcomes) else 0
+    folders = [outcome.folder for outcome in outcomes if outcome.finished]
+    series = read_series(folders) if folders else []
+    total = plans[0].config.total
+    assert total is not None
+    measure = axes_of(series)[1].column if series else ""
+    candidates = ranked(series, measure, total) if series else []
+    candidates += boosting(candidates, plans[0], measure) if series else []
+    return candidates, sum(outcome.failed for outcome in outcomes)
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -97,15 +161,17 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
-    If no k is asked for, powers of 2 and d are tried. Where values are missing, and no learners on full rows are named,
-    learners that impute them take the place of those that need all.
+    If no k is asked for, powers of 2 and d are tried. If no learners on full rows are named, those that impute missing
+    values are compared with all attributes, too, as no tuning looks beyond what they pay for. Where values are missing,
+    they take the place of those that need all.
 
     Raises
     ------
     ConfigError
         If a choice is impossible.
     """
-    asked = expanded(options["algo"]) if "algo" in options else advised()
+    named = expanded(options["algo"]) if "algo" in options else advised()
+    asked = _payable(named, choices)
     full = members(GROUPS["all_full"])
     limited = [name for name in asked if name not in full]
     configured = _composing(choices)
@@ -114,15 +180,25 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
     d = data.n_purchases
     most = d if first.dataset.costs else min(d, choices["total"])  # attributes cost what they do in money
     tried = [str(k) for k in (*(2**i for i in range(1, d.bit_length()) if 2**i < d), d) if k <= most]
-    budgets = _budgets(options["k"]) if "k" in options else [*tried, ALL]
+    budgets = _budgets(options["k"]) if "k" in options else [*tried, EVERY]
     rows = [name for name in asked if name in full]
-    if ALL in budgets and not rows:
-        rows = full if data.available is None else _full_rows_with_gaps(d)
-    cells = [(name, int(k)) for k in budgets if k != ALL for name in limited] + [(name, d) for name in rows]
+    if EVERY in budgets and not rows:
+        rows = _payable([*full, *advised(WITH_GAPS)] if data.available is None else _full_rows_with_gaps(d), choices)
+    cells = [(name, int(k)) for k in budgets if k != EVERY for name in limited] + [(name, d) for name in rows]
     configs = [configured(*cell) for cell in dict.fromkeys(cells)]
     if not configs:
         raise ConfigError(f"k={options.get('k')}: none of these learners has a budget then; add numbers to k, or all")
     return configs
+
+
+def _payable(names: list[str], choices: Mapping[str, Any]) -> list[str]:
+    """Return the learners that tuning=paid allows, and report the others; all of them if it allows none."""
+    tuned = set(members(lambda learner: bool(learner.tuned))) if choices.get("tuning") == "paid" else set()
+    left = [name for name in names if name in tuned]
+    if not left or len(left) == len(names):
+        return names
+    say(f"tuning=paid: left out, as they choose parameters on rows that are seen in full: {', '.join(left)}")
+    return [name for name in names if name not in tuned]
 
 
 def _full_rows_with_gaps(d: int) -> list[str]:
@@ -138,8 +214,9 @@ def _full_rows_with_gaps(d: int) -> list[str]:
 
 def _budgets(text: str) -> list[str]:
     for word in text.split(","):
-        if word != ALL and not is_whole(word, 1):
-            raise ConfigError(f"k={cut(text)}: must be whole numbers of at least 1, or {ALL}, with commas between them")
+        if word != EVERY and not is_whole(word, 1):
+            must = f"must be whole numbers of at least 1, or {EVERY}, with commas between them"
+            raise ConfigError(f"k={cut(text)}: {must}")
     return list(dict.fromkeys(text.split(",")))
 
 
@@ -201,17 +278,43 @@ def _common_notes(plans: Sequence[Plan]) -> list[str]:
     return [note for note in plans[0].notes if all(note in plan.notes for plan in plans)]
 
 
-def _answer(folders: Sequence[Path], total: int) -> None:
-    """Print the table, the verdict with its list, and the files of the figure.
-
-    Raises
-    ------
-    DataError
-        If too many repetitions failed for learners to have one in common.
-    """
-    series = read_series(folders)
-    candidates = ranked(series, axes_of(series)[1].column)
+def _answer(candidates: Sequence[Candidate], plan: Plan, words: Sequence[str]) -> None:
+    """Print the table, the verdict with its list, the files, and the command that follows the advice."""
+    total = plan.config.total
+    assert total is not None
+    written = _written(candidates, plan, words)
     console().print(advice_table(candidates, total))
-    print(*map(in_one_line, answer(candidates, total)), sep="\n- ")
-    for path in plot((candidates, total), folders[0].parent, NAME, Drawing(kind="advice")):
+    print(*map(in_one_line, (written["sentence"], *written["compared"])), sep="\n- ")
+    folder = plan.folder.parent
+    pictures = plot((candidates, total), folder, NAME, Drawing(kind="advice"))
+    for path in (*pictures, folder / f"{NAME}.csv", folder / f"{NAME}.json"):
         print(shown(path))
+    if written["command"]:
+        print(f"to learn it from all rows: {in_one_line(written['command'])}")
+
+
+def _written(candidates: Sequence[Candidate], plan: Plan, words: Sequence[str]) -> dict[str, Any]:
+    """Write the rows, and with the verdict, its list and the command; return all but the rows.
+
+    The command is empty if there is nothing worth buying.
+    """
+    total, best = plan.config.total, candidates[0]
+    assert total is not None
+    sentence, *compared = answer(candidates, total)
+    kept = [word for word in words if word.partition("=")[0] not in _NOT_OF_FIT]
+    k = EVERY if best.series.of_all_attributes else best.series.k
+    command = shlex.join(["budgetreg", "fit", f"algo={best.series.algo}", f"k={k}", *kept])
+    said = {
+        "dataset": best.series.dataset,
+        "total": total,
+        "unit": common_unit([each.series for each in candidates]) or "attributes",
+        "sentence": sentence,
+        "compared": compared,
+        "command": command if is_useful(candidates) else "",
+    }
+    rows, file = advice_rows(candidates), plan.folder.parent / NAME
+    columns = dict.fromkeys(column for row in rows for column in row)
+    write_atomically(file.with_suffix(".csv"), as_csv(columns, rows))
+    whole = json.dumps({**said, "rows": rows}, indent=2, ensure_ascii=False)
+    write_atomically(file.with_suffix(".json"), f"{whole}\n".encode())
+    return said

@@ -291,6 +291,7 @@ STUDY: Mapping[str, Subcommand] = {
             "drop": _DROP,
             "seed": "seed of all draws (default: 0)",
             "algo": "learner (default: aemr)",
+            "missing_values": "words that mean a missing value in tables, now and later, such as [?,.,-999]",
         },
         needed=("table",),
     ),
@@ -332,8 +333,8 @@ STUDY: Mapping[str, Subcommand] = {
         {
             "replace": "true: a result or a cost takes the place of a different one; the log keeps both",
             "free": "true: values that nobody ordered are not charged",
-            "invoiced": "true: what is unavailable is charged, as failed tests that are on the invoice",
-            "refund": "true: what was charged for what is unavailable is given back; without it, charges stay",
+            "invoiced": "true: charge unavailable values too, because the invoice lists the failed tests",
+            "refund": "true: cancel earlier charges for values that are now unavailable (default: they stay)",
             "decimal": "decimal=, reads decimal commas",
             "drop": _DROP,
         },
@@ -366,14 +367,14 @@ STUDY: Mapping[str, Subcommand] = {
         needed=("order",),
     ),
     "exclude": Subcommand(
-        "order nothing more of withdrawn examples or discontinued attributes",
-        """What is known of them stays, and so does what was paid. What is pending is released; a result that arrives
-        later is recorded and charged. Repeating the same command changes nothing.""",
+        "stop ordering values of withdrawn examples or discontinued attributes",
+        """Known values stay in the study, and charges stay on the bill. Pending values are released. A result that
+        arrives later is recorded and charged. Repeating the same command changes nothing.""",
         keys={
             "example": "names of examples, such as example=p7 or example=[p7,p9]",
             "attribute": "names of attributes",
-            "refund": "true: what was charged for them is given back",
-            "undo": "true: they can be ordered again",
+            "refund": "true: cancel the charges for them",
+            "undo": "true: allow ordering them again",
         },
     ),
     "export": Subcommand(
@@ -510,7 +511,8 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         _option("table", type=Path, metavar="TABLE", help="a file such as dataset=file reads"),
         _words(
             "repetition=N: the repetition whose regressor predicts (default: all, the mean of their predictions); "
-            "out=FILE: where the predictions are written (default: stdout)"
+            "id=COLUMN: a column of the table that stands before the predictions; out=FILE: where they are "
+            "written (default: stdout)"
         ),
     ),
     "verify": (
@@ -579,7 +581,7 @@ def _candidates(before: list[str], commands: Sequence[str]) -> list[str]:
     if before == ["list"]:
         return list(SECTIONS)
     if before[0] == "predict" and len(before) > 2:  # after a folder and a table
-        return ["repetition=", "out="]
+        return ["repetition=", "id=", "out="]
     if before == ["study"]:
         return list(STUDY)
     if before[0] == "study":

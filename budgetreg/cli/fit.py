@@ -12,6 +12,7 @@ from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.arguments import key_values, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.run import plan_table, read_words
+from budgetreg.data.file import read_sheet
 from budgetreg.figures.captions import amount
 from budgetreg.files import at_home, write_atomically
 from budgetreg.notices import in_one_line, right, say, table
@@ -132,8 +133,8 @@ def predict_rows(arguments: Namespace) -> int:
     """
     given = key_values(
         arguments.words,
-        ("repetition", "out"),
-        lambda word, _: f"{word.partition('=')[0]}: predict takes repetition=all, repetition=N and out=FILE",
+        ("repetition", "id", "out"),
+        lambda word, _: f"{word.partition('=')[0]}: predict takes repetition=all, repetition=N, id=COLUMN and out=FILE",
     )
     number = given.get("repetition", "all")
     repetition = None if number == "all" else whole_number("repetition", number, 0)
@@ -141,7 +142,9 @@ def predict_rows(arguments: Namespace) -> int:
     predictions = predict(folder, path, repetition)
     for line in predictions.notes:
         say(line)
-    content = predictions.as_csv().encode()
+    column = given.get("id")
+    names = {column: read_sheet(path).column(column, "id names the column to carry through")} if column else {}
+    content = predictions.as_csv(names).encode()
     if "out" in given:
         out = at_home(given["out"])
         refuse_other(out, content, [folder, path])

@@ -95,6 +95,7 @@ def _create(path: Path, keys: Mapping[str, str]) -> None:
         unit=keys.get("unit"),
         seed=whole_number("seed", keys.get("seed", "0"), 0),
         algo=keys.get("algo", "aemr"),
+        missing_values=_list(keys.get("missing_values", "")),
     )
     with study:
         _print_size(path, study)

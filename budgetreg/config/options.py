@@ -270,8 +270,9 @@ def identity_of(options: Options, section: Mapping[str, Any], without: Iterable[
     }
 
 
-AUTO = "auto"
-"""The value of k with which a learner chooses how many attributes it sees of each example."""
+AUTO, EVERY = "auto", "all"
+"""The values of k with which a learner chooses how many attributes it sees of each example, and with which it sees all
+of them."""
 
 TOP: Options = {
     "experiment": Option("the recipe's name", TEXT),
@@ -283,7 +284,7 @@ TOP: Options = {
     "dataset": Option("the data set"),
     "tuning": Option("the tuning"),
     "backend": Option("the backend", inert=True),
-    "k": Option("the attribute budget", whole(1) | one_of(AUTO)),
+    "k": Option("the attribute budget", whole(1) | one_of(AUTO, EVERY)),
     "intercept": Option("the intercept", one_of("none", "mean") | NOTHING, default="none", null_for_own_data="mean"),
     "pilot": Option(
         "the number of full rows that are seen first", one_of("auto") | whole(0) | NOTHING, 0, null_for_own_data="auto"

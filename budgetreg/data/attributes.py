@@ -7,8 +7,8 @@ zero of the attributes without a pilot. They apply to any table that was loaded.
 was revealed, is known during a run only: such attributes stay as they are here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import fsum, nan
@@ -44,6 +44,15 @@ SCALING: Options = {
 }
 """A scale of null means that of the ranges if there are any; else the standard deviations of what was revealed for
 learners of regressors, and the largest absolute values for others."""
+MISSING_VALUES = Option(
+    "the words that mean a missing value",
+    Requirement(
+        "a list of words, such as ['?','.','-999']",
+        lambda value: isinstance(value, list) and all(type(word) in (str, int, float) for word in value),
+        text=True,
+    ),
+    default=[],
+)
 LEFT_OUT: Options = {
     "drop": Option(
         "the columns to leave out",
@@ -80,7 +89,8 @@ class _Form(NamedTuple):
 
 _PRICES = _Form("dataset.costs", "a price list", "price", ("cost",), 1 / LARGEST, optional=("group",))
 _RANGES = _Form("dataset.ranges", "a list of ranges", "range", ("low", "high"), -LARGEST)
-_GROUPS = _Form("dataset.groups", "a list of groups", "group", ("group",))
+_GROUPS = _Form("dataset.groups", "a list of groups", "group", ("group",), optional=("cost",))
+_LOOKED_AT = 10_000  # rows in which categories are looked for
 
 
 @dataclass(frozen=True)
@@ -207,7 +217,7 @@ def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = (),
     columns = _Columns.of(names, d, dropped, first)
     entries = _read(_GROUPS, path, columns)
     for at, entry in entries.items():
-        if not entry.texts["group"]:
+        if not (entry.texts["group"] or "cost" in entry.texts):
             raise DataError(
                 f"{path}: line {entry.line}: attribute {quoted(columns.names[at])}: the group has no name; leave out "
                 "the line of an attribute that is alone"
@@ -253,12 +263,13 @@ def read_ranges(
     return low, high
 
 
-class _Columns(NamedTuple):
+@dataclass(frozen=True)
+class _Columns:
     """The columns of a table but the target: names, or numbers; which are attributes; positions by what a list says."""
 
-    names: Sequence[str]
-    attributes: Sequence[int]
-    places: Mapping[str, int]
+    names: tuple[str, ...]
+    attributes: tuple[int, ...]
+    places: Mapping[str, int] = field(compare=False)
 
     @classmethod
     def of(cls, names: Sequence[str], d: int, dropped: Dropped, first: int) -> "_Columns":
@@ -266,7 +277,7 @@ class _Columns(NamedTuple):
         for at, name in dropped if names else ():
             every.insert(at, name)
         places = places_of(every, len(every)) if names else {number: at for at, number in enumerate(every)}
-        return cls(every, positions(d, dropped), places)
+        return cls(tuple(every), tuple(positions(d, dropped)), places)
 
 
 class _Entry(NamedTuple):
@@ -276,15 +287,17 @@ class _Entry(NamedTuple):
     texts: Mapping[str, str]
 
 
-def _read(form: _Form, path: Path, known: _Columns) -> dict[int, _Entry]:
+def _read(form: _Form, path: Path, known: _Columns) -> Mapping[int, _Entry]:
     """Return the lines of a list, by position of the column that they name."""
     with reading(path, form.key):
-        regular(path)
-        return _entries(form, path, records(path, separator_of(path)), known)
+        status = regular(path)
+        return _entries(form, path, (status.st_ctime_ns, status.st_size, status.st_ino), known)
 
 
-def _entries(form: _Form, path: Path, lines: Iterator[tuple[int, list[str]]], known: _Columns) -> dict[int, _Entry]:
-    """Return the lines of a list, given its header and rows."""
+@lru_cache(maxsize=4)
+def _entries(form: _Form, path: Path, stamp: tuple[int, int, int], known: _Columns) -> Mapping[int, _Entry]:
+    """Return the lines of a list, read once as long as its time of change, size and inode stay the same."""
+    lines = records(path, separator_of(path))
     header = [field.strip() for field in next(lines, (1, []))[1]]
     columns = ("attribute", *form.columns)
     for column in (*columns, *form.optional):
@@ -389,6 +402,28 @@ def in_ranges(data: Dataset, ranges: Ranges) -> Dataset:
     scale = 2 / (high - low)
     digest = f"{data.fingerprint()}-{short_digest(ranges)}"
     return replace(data, scale=scale, shift=(low / 2 + high / 2) * scale, digest=digest)
+
+
+@lru_cache(maxsize=4)
+def with_proposed_groups(data: Dataset) -> Dataset:
+    """Return data with a note on columns that look like the categories of one column: 0 or 1, and at most one 1."""
+    stems: dict[str, list[int]] = {}
+    for at, name in enumerate(data.names):
+        stems.setdefault(name.rpartition("_")[0], []).append(at)
+    X = data.X[:_LOOKED_AT] if isinstance(data.X, np.ndarray) else np.empty((0, 0))
+    several = [stem for stem, columns in stems.items() if stem and columns[1:] and _exclude_each_other(X[:, columns])]
+    if not several:
+        return data
+    them = shown([f"{stem}_*" for stem in several])
+    note = (
+        f"columns {them} look like the categories of one column, which are measured together: dataset.groups=FILE, a "
+        "list with the columns attribute,group, buys them as one attribute"
+    )
+    return replace(data, notes=(*data.notes, note))
+
+
+def _exclude_each_other(X: np.ndarray) -> bool:
+    return bool(np.isin(X, (0, 1)).all() and (X.sum(axis=1) <= 1).all() and X.any(axis=0).all())
 
 
 @lru_cache(maxsize=4)

@@ -83,10 +83,6 @@ def open_parquet(
     dropped = tables.dropped([*drop, *index], others, len(others), target_name, path)
     for name in dropped.values():
         del kinds[name]
-    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    for name, kind in kinds.items():
-        if not any(holds(kind) for holds in is_number):
-            raise DataError(f"{path}: column {quoted(name)} holds {kind}; numbers are needed{tables.ONE_HOT}")
     types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
     admitted = {dtype for dtype in tables.STORED if dtype.kind == "f" or not missing}
     stored = types.pop() if len(types) == 1 and types <= admitted else np.dtype(np.float64)
@@ -226,6 +222,11 @@ def _parquet_chunks(
             f"{path}: column {quoted(name)} is an index of pandas: save it with to_parquet(..., index=False), or leave "
             f"it out with dataset.drop=[{name}]"
         )
+    is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    for name in attributes:
+        kind = file.schema_arrow.field(name).type
+        if not any(holds(kind) for holds in is_number):
+            raise DataError(f"{path}: column {quoted(name)} holds {kind}; numbers are needed{tables.ONE_HOT}")
     done = 0
     with tables.damage_reported(path, pa.ArrowException):
         columns = [*attributes, *filter(None, [target])]

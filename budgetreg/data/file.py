@@ -10,7 +10,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 from budgetreg.config.composition import pasted
 from budgetreg.config.options import WORD, Option, one_of
 from budgetreg.data import tables
-from budgetreg.data.attributes import LEFT_OUT, SCALING, unit
+from budgetreg.data.attributes import LEFT_OUT, MISSING_VALUES, SCALING, unit
 from budgetreg.data.binary_files import open_arrays, open_parquet, parquet_sheet
 from budgetreg.data.cache import cache_root, ensure, is_intact, mapped, unsealed
 from budgetreg.data.dataset import Dataset, Sparse, Values, label, positions, required, size_fault
@@ -65,6 +65,7 @@ _TEXT = (open_csv, open_libsvm)  # may be compressed
 _LAYOUT_VERSION = 7  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
+_NO_HOLES = "rows with holes need a model that aemr or aeml learned with budgetreg fit"
 _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
 _LEAST_ROWS, _FILLED = 20, 2 / 3
 _ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")
@@ -93,6 +94,10 @@ class File:
         Columns that are no attributes, by name or number from 1; in LIBSVM files, by index.
     indices : (int, int) or None
         The first and the last index of a LIBSVM file's columns, if they are known from another file.
+    words : tuple of str
+        What means a missing value, too.
+    partial : bool
+        Whether rows without a target are kept, with a target of NaN.
     """
 
     path: str
@@ -102,6 +107,8 @@ class File:
     missing: str | None = None
     drop: tuple[str, ...] = ()
     indices: tuple[int, int] | None = None
+    words: tuple[str, ...] = ()
+    partial: bool = False
 
     @property
     def name(self) -> str:
@@ -112,8 +119,8 @@ class File:
     def load(self) -> Dataset:
         """Read the file, or map what was prepared from it before; there is no official split.
 
-        Tables of more than `tables.IN_MEMORY` bytes are converted once, into the cache. A target with exactly two
-        values becomes -1 and +1 in their sorted order.
+        Large tables are converted once, into the cache: see `tables.IN_MEMORY` and `tables.TEXT_SHARE`. A target with
+        exactly two values becomes -1 and +1 in their sorted order.
 
         Raises
         ------
@@ -140,7 +147,7 @@ class File:
         return source
 
     def _read(self, folder: Path) -> "Prepared":
-        """Read the table, through a folder of the cache if it is too large for memory."""
+        """Read the table, through a folder of the cache if it is large."""
         path = Path(self.path)
         open_table = opener(path)
         assert open_table is not None
@@ -148,9 +155,13 @@ class File:
             with reading(path):
                 if not path.is_dir():
                     refuse_disguised(path)
-                known = {"indices": self.indices} if self.indices else {}
+                known: dict[str, Any] = {"indices": self.indices} if self.indices else {}
+                known |= {"words": self.words} if self.words and open_table is open_csv else {}
                 table = open_table(path, self.target, self.missing == "unavailable", self.drop, **known)
-                if table.size <= tables.IN_MEMORY:
+                if self.words and open_table is not open_csv:
+                    table = replace(table, chunks=_emptied(table, self.words), mapped=None)
+                table = replace(table, partial=self.partial)
+                if table.size <= tables.IN_MEMORY // (tables.TEXT_SHARE if open_table in _TEXT else 1):
                     return in_memory(table)
                 ensure(
                     folder,
@@ -158,14 +169,14 @@ class File:
                     lambda temporary: into_folder(table, temporary, self._source()),
                 )
         except tables.EmptyCellError as error:
-            raise DataError(f"{error} ({_HINT})" if self.missing else str(error)) from error
+            raise DataError(f"{error} ({_HINT if self.missing else _NO_HOLES})") from error
         prepared = from_folder(folder)
         assert prepared is not None
         return prepared
 
 
 def parse_file(options: Mapping[str, Any]) -> File:
-    """Read ``dataset.path``, ``target``, ``scale``, ``missing`` and ``drop``, and ``indices``, if they are known.
+    """Read ``dataset.path`` and the other keys of a file, and ``indices``, if they are known.
 
     Raises
     ------
@@ -188,7 +199,10 @@ def parse_file(options: Mapping[str, Any]) -> File:
     with reading(path, "dataset.path"):
         drop = tuple(map(str, options.get("drop", ())))
         stamp, missing = _stamp(path, target), options.get("missing")
-        return File(str(path), target, scale, stamp, missing, drop, options.get("indices"))
+        words = tuple(map(tables.text_of, options.get("missing_values", ())))
+        return File(
+            str(path), target, scale, stamp, missing, drop, options.get("indices"), words, bool(options.get("partial"))
+        )
 
 
 def read_sheet(path: Path, key: str = "") -> Sheet:
@@ -276,6 +290,20 @@ def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
 def _unlabelled(source: Source) -> Source:
     """Return a file without a target, unless the user named one."""
     return replace(source, target=NO_TARGET) if isinstance(source, File) and source.target is None else source
+
+
+def _emptied(table: ChunkedTable, words: Sequence[str]) -> tables.Chunks:
+    """Yield the chunks of a table of numbers, in which numbers that mean a missing value are NaN."""
+    numbers, done = [float(word) for word in words if is_number(word)], 0
+    with closing(table.chunks) as chunks:  # whose file an error would leave open
+        for X, y in chunks:
+            if not isinstance(X, np.ndarray):
+                raise DataError(f"{table.path}: leave out dataset.missing_values: LIBSVM files have no missing values")
+            if (gaps := np.isin(X, numbers)).any():
+                X = np.where(gaps, np.nan, X)
+                tables.check_finite(table.path, X, table.missing, done, table.names)
+            done += len(X)
+            yield X, None if y is None else y.mask(y.isin([*words, *numbers]))
 
 
 def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
@@ -424,6 +452,8 @@ class _Summary:
         self._table = table
         self._content = hashlib.blake2b(digest_size=8)
         self._targets: list[Any] = []
+        self._rows: list[np.ndarray] = []  # numbers of the rows with a target
+        self._n_read = 0
         self._lengths = [np.empty(0, dtype=np.int64)]
         self._largest = np.zeros(0)
         self._n, self._first, self._missing = 0, table.first, False
@@ -435,6 +465,13 @@ class _Summary:
         with reading(self._table.path):
             for X, y in self._table.chunks:
                 if y is not None:
+                    there = y.notna().to_numpy()
+                    self._rows.append(self._n_read + np.flatnonzero(there))
+                    self._n_read += len(y)
+                    if not (there.all() or self._table.partial or self._table.mapped is not None):
+                        X, y = X[there], y[there]
+                    if not X.shape[0]:
+                        continue
                     self._targets.append(y)
                 d = X.shape[1]
                 if d > self._largest.size:
@@ -481,13 +518,22 @@ class _Summary:
 
         table, largest, lengths = self._table, self._largest, np.concatenate(self._lengths)
         if not self._n:
-            raise DataError(f"{table.path} has no rows of data")
+            raise DataError(f"{table.path} has no rows of data{' with a target' if self._n_read else ''}")
         y, notes = np.zeros(self._n), table.notes
         labels: tuple[str, ...] = ()
         if self._targets:
             column = pd.concat(self._targets, ignore_index=True)
-            y, labels, more = _as_target(column, table)
-            notes += more
+            rows = np.concatenate(self._rows)
+            if self._n < self._n_read:
+                table, note = _without_targets(table, rows, self._n_read, column)
+                notes += (note,)
+            elif table.partial and len(rows) < self._n:
+                y[:] = np.nan
+                column, source = column[rows], table
+                table = replace(table, place=lambda row: source.place(int(rows[row])))
+            if len(column):
+                y[rows if len(column) < self._n else slice(None)], labels, more = _as_target(column, table)
+                notes += more
         self._content.update(y.data)
         if lengths.size:
             largest = largest[self._first :]
@@ -513,6 +559,25 @@ class _Summary:
             "identifiers": self._identifiers,
         }
         return {"y": y, "largest": largest, "lengths": lengths}, facts
+
+
+def _without_targets(table: ChunkedTable, rows: np.ndarray, n: int, column: Any) -> tuple[ChunkedTable, str]:
+    """Return a table with the places of those of n rows that have a target, and a note on the others.
+
+    Raises
+    ------
+    DataError
+        If the word for a missing target seems to be a label, as the others are one word.
+    """
+    first = int(np.setdiff1d(np.arange(n), rows)[0])
+    place, word = table.place(first), table.written(first)
+    if word and column.dtype.kind not in "biuf" and column.nunique() == 1:
+        raise DataError(
+            f"{table.path}: target {quoted(table.target)}: {place}: {quoted(word)} means a missing value (a label of "
+            "two needs another word)"
+        )
+    note = f"{n - len(rows)} of {n} rows have no target and are left out; the first is {place}"
+    return replace(table, place=lambda row: table.place(int(rows[row]))), f"{note} ({quoted(word)})" if word else note
 
 
 def identifiers(X: np.ndarray, names: Sequence[str]) -> list[int]:
@@ -579,11 +644,8 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, tuple[str,
     """
     where, place = f"{table.path}: target {quoted(table.target)}", table.place
     empty = np.flatnonzero(column.isna())
-    if empty.size:
-        row = int(empty[0])
-        word = table.written(row)
-        fault = f"{quoted(word)} means a missing value (a label of two needs another word)" if word else "empty or NaN"
-        raise DataError(f"{where}: {place(row)}: {fault}; every row needs a target")
+    if empty.size:  # of arrays that are mapped, of which no row can be left out
+        raise DataError(f"{where}: {place(int(empty[0]))}: NaN; every row needs a target")
     numeric = column.dtype.kind in "biuf"
     try:
         values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
@@ -620,6 +682,7 @@ KINDS = (
             "target": Option("the target", WORD),
             **SCALING,
             "missing": Option("the treatment of missing values", one_of("refuse", "unavailable"), default="refuse"),
+            "missing_values": MISSING_VALUES,
             **LEFT_OUT,
         },
         splits=(RANDOM,),

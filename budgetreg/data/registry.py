@@ -38,6 +38,7 @@ from budgetreg.data.attributes import (
     read_groups,
     read_prices,
     read_ranges,
+    with_proposed_groups,
 )
 from budgetreg.data.dataset import Dataset, Groups
 from budgetreg.errors import ConfigError
@@ -283,6 +284,8 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     groups = _groups_of(config, data)
     if groups is not None:
         data = in_groups(data, groups)
+    elif config.own_data and not config.given:
+        data = with_proposed_groups(data)
     if not config.scaled_by_ranges:
         return data
     return in_ranges(data, read_ranges(at_home(config.options["ranges"]), *_columns(data)))
@@ -311,7 +314,7 @@ def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:
     if costs in (None, BUNDLED, EQUAL) or (own and groups is None):
         return groups
     listed = groups_of_prices(at_home(str(costs)), *_columns(data))
-    if listed and groups:
+    if listed and groups and listed != groups:
         raise ConfigError(
             f"dataset.groups={own}: {costs} has groups already, in its column group; leave out one of them"
         )

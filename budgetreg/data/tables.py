@@ -8,9 +8,9 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
@@ -27,6 +27,9 @@ CHUNK_ENTRIES = 1 << 22
 
 IN_MEMORY = 1 << 28
 """Tables of more bytes are not held in memory but mapped from the cache."""
+
+TEXT_SHARE = 8
+"""Text is mapped from the cache from an eighth of that on, because each process would take as long to parse it."""
 
 NO_TARGET = ""
 """Used instead of a target's name: all columns are attributes."""
@@ -64,7 +67,7 @@ def data_row(row: int) -> str:
     return f"data row {row + 1}"
 
 
-Chunks = Iterator[tuple[Any, Any]]
+Chunks = Generator[tuple[Any, Any], None, None]
 """Successive rows with their targets as they were read, a `pandas.Series`, or with None if there is no target.
 
 Rows are an ndarray of shape (r, d), finite and of one of the types `STORED`; or a `scipy.sparse.csr_matrix` of finite
@@ -105,6 +108,8 @@ class ChunkedTable:
         ascending; in LIBSVM files, by index.
     first : int
         In LIBSVM files, the index of the first attribute, which is 0 also if any row has that index.
+    partial : bool
+        Whether rows without a target are kept, with a target of NaN.
     """
 
     path: Path
@@ -120,6 +125,7 @@ class ChunkedTable:
     d: int = 0
     dropped: Mapping[int, str] = field(default_factory=dict)
     first: int = 1
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,16 @@ class Sheet:
     def n(self) -> int:
         """The number of rows."""
         return len(next(iter(self.columns.values()), ()))
+
+    def emptied(self, words: Sequence[str]) -> "Sheet":
+        """Return the table with None in place of cells that mean a missing value: the words, and equal numbers."""
+        numbers = {float(word) for word in words if is_number(word)}
+
+        def known(cell: Any) -> Any:
+            return None if text_of(cell) in words or number_of(cell) in numbers else cell
+
+        columns = {name: list(map(known, cells)) for name, cells in self.columns.items()}
+        return replace(self, columns=columns) if words else self
 
     def where(self, row: int, column: str) -> str:
         """Return the place of a cell in messages."""

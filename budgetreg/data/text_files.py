@@ -45,7 +45,9 @@ _BLOCK = 1 << 24  # bytes of a LIBSVM file read at a time
 _MOST = 10**8  # attributes of a LIBSVM file; each needs some numbers in memory
 
 
-def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = ()) -> tables.ChunkedTable:
+def open_csv(
+    path: Path, target: str | None, missing: bool = False, drop: Sequence[str] = (), words: Sequence[str] = ()
+) -> tables.ChunkedTable:
     """Open a CSV file: read its header now and its rows on demand.
 
     Parameters
@@ -58,6 +60,8 @@ def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequen
         Whether attributes may be missing.
     drop : sequence of str
         Columns that are left out, see `tables.dropped`; they may hold anything.
+    words : sequence of str
+        What means a missing value, too.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def open_csv(path: Path, target: str | None, missing: bool = False, drop: Sequen
         path,
         name,
         size_of_text(path),
-        _csv_chunks(path, separator, names, others, attributes, name, missing),
+        _csv_chunks(path, separator, names, others, attributes, name, missing, words),
         names=attributes,
         place=partial(_csv_place, path, separator),
         written=partial(_field, path, separator, column),
@@ -314,7 +318,14 @@ def _refuse_row_of_data(path: Path, separator: str, header: list[str]) -> None:
 
 
 def _csv_chunks(
-    path: Path, separator: str, names: list[str], others: list[str], attributes: list[str], name: str, missing: bool
+    path: Path,
+    separator: str,
+    names: list[str],
+    others: list[str],
+    attributes: list[str],
+    name: str,
+    missing: bool,
+    words: Sequence[str],
 ) -> tables.Chunks:
     import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
@@ -335,6 +346,7 @@ def _csv_chunks(
                 header=0,
                 index_col=False,
                 skipinitialspace=True,
+                na_values=list(words),
                 low_memory=False,
                 encoding=_ENCODING,
                 chunksize=rows,

@@ -27,7 +27,8 @@ _LOW, _MANY = 0.25, 2
 are at least the second times d of them."""
 _OUTSIDE = (
     "What tuning looks at is not in the total: its folds see other attributes of the same examples, and those held out "
-    "in full. Repetitions are random splits of one data set: intervals are about these splits."
+    "in full. If that is beyond the total, the learner is not among those compared. Repetitions are random splits of "
+    "one data set: intervals are about these splits."
 )
 
 
@@ -48,16 +49,20 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     _, y = axes_of([candidate.series for candidate in candidates])
     unit = _unit(candidates)
     measures = _measures(candidates)
+    billed = ["billed"] if any(each.beyond for each in candidates) else []
     heads = (
         *("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "worse by", "best in"),
+        *billed,
         *measures.values(),
     )
+    of_tuning = "; boosting: scikit-learn's, outside this tool" if any(each.outside for each in candidates) else ""
+    of_tuning += "; billed: with what tuning looked at, beyond the total" if billed else ""
     spent = f"{unit}: what was spent; " if unit else ""
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
         [
             f"{spent}error: {y.label}, with its 90 % interval; worse by: above the best, clearly worse if the interval "
-            "lies above 0; best in: share of resampled means"
+            f"lies above 0; best in: share of resampled means{of_tuning}"
         ],
         *(
             # On a narrow terminal, intervals stand below their numbers.
@@ -66,7 +71,8 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
         ),
     )
     for candidate in candidates:
-        table.add_row(*_cells(candidate, unit, measures))
+        bill = [amount(candidate.billed) if candidate.beyond else ""] if billed else []
+        table.add_row(*_cells(candidate, unit), *bill, *_of_labels(candidate, measures))
     return table
 
 
@@ -83,11 +89,20 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
         Most attributes that a candidate may see, or most money if they have prices.
     """
     _, y = axes_of([candidate.series for candidate in candidates])
-    best, *others = candidates
+    best, *others = [each for each in candidates if not each.outside]
+    beyond = [] if best.beyond else [other for other in others if other.beyond]
+    others = [other for other in others if other not in beyond]
+    ahead = [
+        f"outside this tool, scikit-learn's gradient boosting is clearly better: {_who(each)}, error "
+        f"{_estimate(each.error)}"
+        for each in candidates
+        if each.outside and each.behind.high < 0
+    ]
     for_total = f"With {_amount(candidates, total)},"
     if _is_useless(best, y):
         least = f"The lowest error, {_estimate(best.error)}, is that of {_who(best)}."
-        return [f"{for_total} no learner is better than the {y.constant} predictor. {least}"]
+        verdict = f"{for_total} no learner is better than the {y.constant} predictor: do not buy. {least}"
+        return [verdict, *ahead, *_not_paid(beyond)]
     useless = [other for other in others if _is_useless(other, y)]
     useful = [other for other in others if not _is_useless(other, y)]
     worse = [other for other in useful if other.is_worse]
@@ -97,26 +112,60 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
         verdict += f"After {repetitions_of([best.series])} it is open whether that is the best."
     else:
         verdict = f"{for_total} {_who(best)} is best: error {_estimate(best.error)}."
+    if best.beyond:
+        verdict += f" This total does not pay for what tuning looks at: {_name(best)} is billed {amount(best.billed)}."
     if isnan(best.best_in):  # without intervals
         items = [f"{FEWEST} repetitions or more would show which others are clearly worse"] if level else []
     else:
         items = [f"not clearly worse: {_names(level)}"] if level else []
         items += [f"clearly worse: {'all others' if level or worse[1:] else _names(worse)}"] if worse else []
-        items.append(_other_kind(best, others, useful))
+        items.append(_other_kind(best, others, useful, beyond))
     if useless:
         items.append(f"useless, no better than the {y.constant} predictor: {_names(useless)}")
-    return list(filter(None, [verdict, *items, about_full_rows(candidates)]))
+    items += _not_paid(beyond)
+    return list(filter(None, [verdict, *ahead, *items, about_full_rows([best, *others])]))
 
 
-def _other_kind(best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate]) -> str:
+def _not_paid(beyond: Sequence[Candidate]) -> list[str]:
+    """Return what the total does not pay for, with its bill; nothing if it pays for all."""
+    bills = [f"{_name(each)}, error {each.error.value:.3g}, billed {amount(each.billed)}" for each in beyond]
+    return [f"not paid for by this total, as tuning looks at more: {'; '.join(bills)}"] if bills else []
+
+
+def is_useful(candidates: Sequence[Candidate]) -> bool:
+    """Return whether the best candidate is better than the predictor without attributes."""
+    return not _is_useless(candidates[0], axes_of([candidate.series for candidate in candidates])[1])
+
+
+def advice_rows(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Return the rows of ``advice.csv``: the columns of the table with the ends of intervals; no value is NaN."""
+    unit, rows = _unit(candidates), []
+    for each in candidates:
+        row: dict[str, Any] = {
+            "k": "all" if each.series.of_all_attributes else int(each.series.k),
+            "learner": each.series.algo,
+            "examples": each.examples,
+            "attributes": each.attributes,
+            **({"cost": each.cost} if unit else {}),
+        }
+        for name, estimate in {"error": each.error, "worse_by": each.behind}.items():
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        row |= {"best_in": each.best_in, "billed": each.billed, "beyond_total": each.beyond, **each.measures}
+        rows.append({name: None if isinstance(value, float) and isnan(value) else value for name, value in row.items()})
+    return rows
+
+
+def _other_kind(
+    best: Candidate, others: Sequence[Candidate], useful: Sequence[Candidate], beyond: Sequence[Candidate]
+) -> str:
     """Return how full rows compare with the best on a budget, or a budget with the best on full rows."""
     kind = "k attributes of each example" if best.series.of_all_attributes else "full rows"
-    tried, compared = (
+    tried, compared, unpaid = (
         [other for other in some if other.series.of_all_attributes != best.series.of_all_attributes]
-        for some in (others, useful)
+        for some in (others, useful, beyond)
     )
     if not compared:
-        return f"{kind}: {'of no use' if tried else 'not tried'}"
+        return f"{kind}: {'of no use' if tried else 'none that this total pays for' if unpaid else 'not tried'}"
     closest = next((other for other in compared if not other.is_worse), compared[0])
     clearly = "clearly" if closest.is_worse else "not clearly"
     return f"nearest with {kind}: {_who(closest)}, {clearly} worse, by {_estimate(closest.behind)}"
@@ -155,7 +204,8 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     drawing : Drawing
         Names the kind alone.
     """
-    candidates, total = advised
+    every, total = advised
+    candidates = [candidate for candidate in every if not candidate.outside]
     _, y = axes_of([candidate.series for candidate in candidates])
     top = _TOP * y.zero if y.zero else np.inf
     figure = Figure(_SIZE, layout="constrained")
@@ -168,13 +218,14 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
         points = [candidate for candidate in by_budget if candidate.series.algo == algo]
         colour, marker, *_ = style(algo)
         full = points[0].series.of_full_rows
+        kind = [*["full rows"] * full, *["beyond the total"] * any(point.beyond for point in points)]
         error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
         x = np.array([point.series.k * places[algo] for point in points])
         ax.errorbar(
             x,
             error,
             np.nan_to_num([error - low, high - error]),  # no bar if the interval is unknown
-            label=f"{algo} (full rows)" if full else algo,
+            label=f"{algo} ({', '.join(kind)})" if kind else algo,
             color=colour,
             marker=marker,
             markerfacecolor="white" if full else colour,
@@ -194,15 +245,17 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     ax.set_ylim(0, top if cut else above)  # the line need not be in sight
     best = candidates[0]
     at = best.series.k * places[best.series.algo]
-    ax.plot(at, best.error.value, linestyle="none", label="least error", zorder=4, **_RING)
+    apart = not best.beyond and any(each.beyond for each in candidates)
+    least = "least error within the total" if apart else "least error"
+    ax.plot(at, best.error.value, linestyle="none", label=least, zorder=4, **_RING)
     ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
     ax.set_ylabel(y.text)
     ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
     grid(ax)
     samples, texts = ax.get_legend_handles_labels()
-    legend(figure, dict(zip(texts, samples, strict=True)), 3)
-    write_finding(figure, answer(candidates, total)[0].rstrip("."))
-    return Drawn(figure, f"{y.name} against k", _paragraphs(candidates, total, y))
+    legend(figure, dict(zip(texts, samples, strict=True)), 2 if apart else 3)
+    write_finding(figure, answer(every, total)[0].rstrip("."))
+    return Drawn(figure, f"{y.name} against k", _paragraphs(every, total, y))
 
 
 def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: float, colour: str) -> None:
@@ -225,7 +278,7 @@ def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: fl
 
 def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[str]:
     unit = _unit(candidates)
-    series = [candidate.series for candidate in candidates]
+    series = [candidate.series for candidate in candidates if not candidate.outside]
     ended = (
         f"had spent {total:,} {unit}, but for less than an example, or earlier if it had seen all examples"
         if unit
@@ -237,12 +290,15 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
         f"Each point is a learner that {ended}: the mean over {repetitions_of(series)} with its 90 % "
         f"interval. Those that see full rows lie at k = d. y: {y.explanation}.{beyond} {_OUTSIDE}"
     )
+    if any(each.outside for each in candidates):
+        text += " boosting is scikit-learn's gradient boosting, outside this tool, and is listed below alone."
     lines = [
         f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {sum_} {unit}' for sum_ in cost)}, "
-        f"error {error}, worse by {behind}, best in {share}"
+        f"error {error}, worse by {behind}{'' if share == '-' else f', best in {share}'}{bill}"
         f"{''.join(f', {head} {value}' for head, value in zip(measures.values(), more, strict=True))}"
-        for (k, algo, examples, paid, *cost, error, behind, share), more in (
-            (_cells(candidate, unit, {}), _of_labels(candidate, measures)) for candidate in candidates
+        for (k, algo, examples, paid, *cost, error, behind, share), bill, more in (
+            (_cells(each, unit), f", billed {amount(each.billed)}" if each.beyond else "", _of_labels(each, measures))
+            for each in candidates
         )
     ]
     verdict, *items = answer(candidates, total)
@@ -268,7 +324,7 @@ def _of_labels(candidate: Candidate, measures: Iterable[str]) -> list[str]:
     return [f"{candidate.measures[name]:.3g}" if name in candidate.measures else "-" for name in measures]
 
 
-def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> tuple[str, ...]:
+def _cells(candidate: Candidate, unit: str | None) -> tuple[str, ...]:
     return (
         "all" if candidate.series.of_all_attributes else str(candidate.series.k),
         candidate.series.algo,
@@ -278,7 +334,6 @@ def _cells(candidate: Candidate, unit: str | None, measures: Iterable[str]) -> t
         with_interval(candidate.error),
         with_interval(candidate.behind) if candidate.behind.value else "0",
         "-" if isnan(candidate.best_in) else f"{100 * candidate.best_in:.0f} %",
-        *_of_labels(candidate, measures),
     )
 
 

@@ -16,6 +16,8 @@ from budgetreg.protocol.split import Split
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.tasks import Columns, Model, Regression
 
+_MOST_JOINT = 1000  # attributes of which a model keeps the covariances
+
 Result = dict[str, Any]
 """The result of a repetition, as a journal records it.
 
@@ -102,7 +104,10 @@ class Outcome:
                 **self._distinct_cells(),
             },
             "edge_before": self._edge(best[:-1]),
-            "model": {name: _plain(array) for name, array in {**self.last.model, **self._calibration()}.items()},
+            "model": {
+                name: _plain(array)
+                for name, array in {**self.last.model, **self._calibration(), **self._joint()}.items()
+            },
         }
         visible, left_out = self.last.visible, self.last.left_out
         if visible is not None:
@@ -137,6 +142,14 @@ class Outcome:
             first = split.first_row
             explained = explained_by_cells(table, self.last.model, rows - first, cells - first * plan.d, float(y.var()))
         return calibrated(y, explained, self._examples_seen)
+
+    def _joint(self) -> Model:
+        """Return the moments by which a fit predicts rows with holes; nothing of other runs, or for many attributes."""
+        dataset, last = self.plan.config.dataset, self.last
+        if not dataset.untested or dataset.given or self.plan.d > _MOST_JOINT or last.visible is not None:
+            return {}
+        moments = last.moments()
+        return {} if moments is None else {"mean": moments.mean[:-1], "covariance": moments.covariance[:-1, :-1]}
 
     @property
     def _examples_seen(self) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from budgetreg.algorithms.learner import Batching, Learner, Missing, Observation
 from budgetreg.algorithms.registry import members
+from budgetreg.config.options import EVERY
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import load, located, prices_of
 from budgetreg.data.tables import shown
@@ -227,6 +228,8 @@ def make_plan(config: Config) -> Plan:
     algo = config.algo
     _check_config(config)
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
+    if config.k == EVERY:  # as if that number had been asked for
+        config = replace(config, k=data.n_purchases, resolved={**config.resolved, "k": data.n_purchases})
     _check_data(config, data)
     n_train, n_test = split_sizes(config, data)
     prices = prices_of(config.dataset, data)

@@ -138,7 +138,7 @@ def about_advice(series: Sequence[Series], total: int) -> Section:
         If its runs have no repetition in common.
     """
     try:
-        candidates = ranked(series, axes_of(series)[1].column)
+        candidates = ranked(series, axes_of(series)[1].column, total)
     except Incomparable as error:
         raise DataError(f"{series[0].folder.parent}: {error}") from error
     picture = drawn(lambda folder: plot((candidates, total), folder, advice.NAME, Drawing(kind="advice")))

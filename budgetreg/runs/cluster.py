@@ -278,7 +278,7 @@ def connection(address: str | None, n_workers: int) -> Iterator[Connection]:
             raise
         except Exception as error:
             raise ClusterLost(f"no dask scheduler answers {place}: {_reason(error)}") from error
-        stack.callback(_close, client)  # then the scheduler withdraws tasks that nobody waits for
+        stack.callback(_close, client, _PERIOD)  # then the scheduler withdraws tasks that nobody waits for
         yield Connection(client, place)
 
 
@@ -300,7 +300,8 @@ def _started(stack: ExitStack, loop: Any, n_workers: int) -> str:
             silence_logs=logging.CRITICAL,
             loop=loop,
         )
-    stack.callback(cluster.close)
+    cluster.shutdown_on_close = False  # else the interpreter's exit tries once more where closing was interrupted
+    stack.callback(_close, cluster, 5 * _PERIOD)
     return str(cluster.scheduler_address)
 
 
@@ -316,9 +317,10 @@ async def _connected(address: str) -> Any:
         raise
 
 
-def _close(client: Any) -> None:
-    with suppress(Exception):  # a scheduler that does not answer
-        client.close(timeout=_PERIOD)
+def _close(side: Any, seconds: float) -> None:
+    """Close a client or a cluster, also if its scheduler or its workers no longer answer in time."""
+    with suppress(Exception):
+        side.close(timeout=seconds)
 
 
 def _limit() -> float:

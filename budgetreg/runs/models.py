@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.data.attributes import UNIT
 from budgetreg.data.binary_files import DAMAGE, members, read_array
 from budgetreg.data.dataset import Dataset, as_values, row_blocks
@@ -236,6 +237,8 @@ def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = (
     needed: dict[str, tuple[int, ...]] = {"w": (d,), "b": (), "c": (d,)}
     if _FOR_PROBABILITIES & shapes.keys():
         needed |= dict.fromkeys(sorted(_FOR_PROBABILITIES), ())
+    if "covariance" in shapes:
+        needed |= {"mean": (d,), "covariance": (d, d)}
     if "V" in shapes:
         needed = {"V": (d, n), "c": (d,), "scale": (d,)}
     if shapes.keys() != needed.keys():
@@ -272,10 +275,14 @@ class Predictions:
     label: np.ndarray | None
     notes: tuple[str, ...]
 
-    def as_csv(self) -> str:
-        """Return the columns as text."""
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns that are known, by name."""
         columns = zip(PREDICTION_COLUMNS, (self.values, self.probability, self.label), strict=True)
-        known = {name: column.tolist() for name, column in columns if column is not None}
+        return {name: column.tolist() for name, column in columns if column is not None}
+
+    def as_csv(self, before: Mapping[str, Sequence[object]]) -> str:
+        """Return the columns as text, after some others."""
+        known = {**before, **self.columns()}
         return as_csv(known, (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))).decode()
 
 
@@ -323,9 +330,12 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     labelled = "labels" in learned or (results is not None and bool(results.curves["test_error_rate"].notna().any()))
     target, names, d = _target(path, str(learned.get("target", "")))
     dropped = () if alone else run_manifest(folder).get("dropped", ())
-    options = {"path": str(path), "target": target, "scale": "none"}
+    config = {} if alone else run_manifest(folder)["config"].get("dataset", {})
+    holes = {"missing": "unavailable"} if "covariance" in learned else {}
+    options = {"path": str(path), "target": target, "scale": "none", "partial": True, **holes}
+    options["missing_values"] = config.get("missing_values", ())
     if opener(path) is open_libsvm:
-        data = parse_file({**options, **_by_index(learned, dropped, path, folder)}).load()
+        data = parse_file({**options, **_by_index(learned, dropped, path, folder), "missing": None}).load()
         columns = np.arange(data.X.shape[1])
     else:
         data = parse_file({**options, "drop": _left_out(learned, names, d, dropped, path)}).load()
@@ -334,8 +344,12 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     calibrated = {"share", "explained", "labels"} <= learned.keys()
     for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
         X = as_values(data.X).rows(rows).astype(np.float64)[:, columns]
+        whole = [X] * len(learned["w"])
+        if data.available is not None:
+            X[~data.available[rows][:, columns]] = np.nan
+            whole = [conditional_means(m, C, X) for m, C in zip(learned["mean"], learned["covariance"], strict=True)]
         with np.errstate(over="ignore", invalid="ignore"):
-            each = [b + (X - c) @ w for w, b, c in zip(learned["w"], learned["b"], learned["c"], strict=True)]
+            each = [b + (X - c) @ w for X, w, b, c in zip(whole, *(learned[name] for name in "wbc"), strict=True)]
             values[rows] = np.mean(each, axis=0)
             if calibrated:
                 each = list(map(probability, each, learned["share"].tolist(), learned["explained"].tolist()))
@@ -354,9 +368,9 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
     elif labelled:
         notes.append(f"{folder} was written by an earlier version, without probabilities: the sign is the label")
-    if target != NO_TARGET:
+    if target != NO_TARGET and not np.isnan(data.y).all():
         known = results is not None and results.manifest["data"]["fingerprint"] == data.fingerprint()
-        notes.append(_error(data, predictions, labelled, learned, f"{len(values)} rows of {path}", known))
+        notes.append(_error(data, predictions, labelled, learned, path, known))
     return replace(predictions, notes=tuple(notes))
 
 
@@ -393,9 +407,11 @@ def _models_used(results: "Results", repetition: int | None) -> str:
     return f"the mean of {asked} models, each bought on a split of its own: {bill} in all; `budgetreg fit` learns one"
 
 
-def _error(data: Dataset, predictions: Predictions, labelled: bool, learned: Arrays, rows: str, known: bool) -> str:
-    """Return the error on the rows of a table, and what is known of whether they were learned from."""
+def _error(data: Dataset, predictions: Predictions, labelled: bool, learned: Arrays, path: Path, known: bool) -> str:
+    """Return the error on the rows that have a target, and what is known of whether they were learned from."""
     y = data.y if labelled else _as_numbers(data)
+    there = ~np.isnan(data.y)
+    rows = f"{np.count_nonzero(there)} rows of {path}{'' if there.all() else ' that have a target'}"
     if labelled != data.two_valued and y is data.y:
         targets = "two labels" if data.two_valued else "targets other than two labels"
         return f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed"
@@ -403,10 +419,10 @@ def _error(data: Dataset, predictions: Predictions, labelled: bool, learned: Arr
         ours, theirs = (" and ".join(map(quoted, labels)) for labels in (learned["labels"].tolist(), data.labels))
         return f"the table has the labels {theirs} but the run learned {ours}: no error is computed"
     values, label = predictions.values, predictions.label
-    errors = f"mean squared error {np.square(predictions.values - y).mean():.6g}"
+    errors = f"mean squared error {np.square(predictions.values - y)[there].mean():.6g}"
     if labelled:
         right = np.sign(values) == data.y if label is None else label == learned["labels"][(data.y > 0).astype(int)]
-        errors += f", error rate {1 - right.mean():.4g}"
+        errors += f", error rate {1 - right[there].mean():.4g}"
     if known:
         return f"{errors} on the {rows}, the table that was learned from: expect more on new rows"
     return f"{errors} on the {rows}; whether any of them was learned from is not known"
@@ -418,7 +434,7 @@ def _as_numbers(data: Dataset) -> np.ndarray:
         low, high = map(float, data.labels)
     except ValueError:  # no numbers, or no labels
         return data.y
-    return np.where(data.y > 0, high, low)
+    return np.where(np.isnan(data.y), np.nan, np.where(data.y > 0, high, low))
 
 
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:

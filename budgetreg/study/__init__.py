@@ -42,6 +42,7 @@ from budgetreg.study.state import (
     state_of,
     table_csv,
     targets_of,
+    words_of,
 )
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Study:
         unit: str | None = None,
         seed: int = 0,
         algo: str = "aemr",
+        missing_values: Sequence[str | float] = (),
     ) -> Self:
         """Create a study and open it; if the same call has created it already, only open it.
 
@@ -136,6 +138,8 @@ class Study:
             Seed of all draws.
         algo : str
             The learner.
+        missing_values : sequence of str or float, optional
+            What means a missing value in tables of the study, here and later, such as ``["?", ".", -999]``.
 
         Raises
         ------
@@ -144,12 +148,12 @@ class Study:
         DataError
             If a table or a list cannot be used.
         """
-        id, drop = text_of(id), list(map(text_of, drop))
-        sheet, target = with_targets(examples_sheet(examples, id), targets, id or ID)
+        id, drop, words = text_of(id), list(map(text_of, drop)), list(map(text_of, missing_values))
+        sheet, target = with_targets(examples_sheet(examples, id).emptied(words), targets, id or ID)
         rows = examples_of(sheet, target, id, drop)
         offered = attributes_of(rows, attributes, costs, groups or {}, ranges, unit, drop)
         check_learner(algo)
-        create(at_home(path), rows, offered, _whole("seed", seed, 0), algo)
+        create(at_home(path), rows, offered, _whole("seed", seed, 0), algo, words)
         return cls(path)
 
     @property
@@ -208,7 +212,7 @@ class Study:
                 examples = []
             facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
             names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
-            sheet = examples_sheet(examples, facts["id"])
+            sheet = examples_sheet(examples, facts["id"]).emptied(words_of(facts))
             if targets is not None:
                 sheet = with_column(sheet, facts["target"], targets, facts["id"])
             # Not by their numbers: a second table begins to count again.
@@ -299,7 +303,7 @@ class Study:
         free : bool
             Whether values that nobody ordered are not charged.
         invoiced, refund : bool
-            Whether values that are `unavailable` are charged, too; whether what was charged for them is given back.
+            Whether values that are `unavailable` are charged, too; whether earlier charges for them are cancelled.
         decimal : str
             The decimal mark, a point or a comma.
         drop : sequence of str
@@ -325,7 +329,8 @@ class Study:
         sheet = read_sheet(at_home(results)) if path else sheet_of(results, "the results")  # type: ignore[arg-type]
         how = How(replace, free, invoiced, refund, decimal, list(map(text_of, drop)))
         with self._store.writing():
-            return record(self._store, sheet, how)
+            facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
+            return record(self._store, sheet.emptied(words_of(facts)), how)
 
     def exclude(
         self,
@@ -335,16 +340,16 @@ class Study:
         refund: bool = False,
         undo: bool = False,
     ) -> int:
-        """Order nothing more of withdrawn examples or discontinued attributes; repeating it changes nothing.
+        """Stop ordering values of withdrawn examples or discontinued attributes; repeating it changes nothing.
 
-        What is known of them stays, and so does what was paid. Pending values are released.
+        Known values stay in the study, and charges stay on the bill. Pending values are released.
 
         Parameters
         ----------
         examples, attributes : sequence of str
             Their names.
         refund, undo : bool
-            Whether what was charged for them is given back; whether they can be ordered again instead.
+            Whether the charges for them are cancelled; whether they can be ordered again instead.
 
         Returns
         -------
@@ -459,7 +464,7 @@ class Study:
             two-valued target, whose values are -1 and +1, the nearer `label`.
         """
         state = self.state()
-        names, X = new_examples(examples, state.attributes, state.facts["id"])
+        names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
         predictions, deviations = _model(state, model).predict(X, return_std=True)
         columns = {"prediction": predictions, "std": deviations}
         if len(state.labels) == 2:
@@ -493,7 +498,7 @@ class Study:
         if not spend >= 0:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         state = self.state()
-        names, X = new_examples(examples, state.attributes, state.facts["id"])
+        names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
         orders = next_cells(_model(state, model), X, state.costs, state.groups, spend, state.discontinued)
         rows = [
             (

@@ -271,7 +271,7 @@ def with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | S
 
 
 def new_examples(
-    examples: "pd.DataFrame | np.ndarray | str | Path", attributes: Sequence[str], id: str
+    examples: "pd.DataFrame | np.ndarray | str | Path", attributes: Sequence[str], id: str, words: Sequence[str]
 ) -> tuple[list[str], np.ndarray]:
     """Return the names of other examples, and their values, shape (n, d), NaN where nothing is known.
 
@@ -285,6 +285,8 @@ def new_examples(
         The attributes of the study.
     id : str
         Its column of names.
+    words : sequence of str
+        What means a missing value.
 
     Raises
     ------
@@ -309,7 +311,8 @@ def new_examples(
     else:
         names = range(1, sheet.n + 1) if isinstance(examples, str | Path) else _index(examples)
     columns = {id: names, **{name: sheet.columns[name] for name in known}}
-    rows = examples_of(Sheet(sheet.source, tuple(columns), columns, sheet.place), "", id, droppable=False)
+    known_sheet = Sheet(sheet.source, tuple(columns), columns, sheet.place).emptied(words)
+    rows = examples_of(known_sheet, "", id, droppable=False)
     X = np.full((sheet.n, d), np.nan)
     for at, name in enumerate(attributes):
         if name in rows.values:

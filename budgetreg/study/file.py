@@ -201,8 +201,8 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _upgraded(earlier: sqlite3.Connection) -> bytes:
     """Return a study of an earlier schema with the present tables.
 
-    What was charged then is the price of each attribute (group) with a paid value. It is logged with the first result
-    of the value that was ordered first.
+    Earlier studies have no log of charges. Each attribute (group) of an example that has a paid value is charged its
+    price, on the first result of its value that was ordered first.
     """
     with closing(_in_memory()) as connection:
         connection.executescript(TABLES)

@@ -237,6 +237,7 @@ def model_file(model: JointModel, state: State) -> bytes:
         What it was learned from.
     """
     arrays = {"w": model.w, "b": np.array(model.b + model.w @ model.mean), "c": model.mean}
+    arrays |= {"mean": model.mean, "covariance": model.covariance}
     labelled = len(state.labels) == 2
     if labelled:
         signal = float(model.w @ model.covariance @ model.w)

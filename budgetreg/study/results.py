@@ -227,7 +227,7 @@ def give_back(store: StudyFile, cells: Collection[_Pair]) -> None:
 
 
 def exclude(store: StudyFile, column: str, names: Sequence[str], refund: bool, undo: bool) -> int:
-    """Order nothing more of some examples or attributes, see `Study.exclude`; return how many values were pending."""
+    """Stop ordering values of examples or attributes, see `Study.exclude`; return how many were pending."""
     known: dict[str, int] = dict(store.rows(f"SELECT name, number FROM {column}s"))
     for name in names:
         if name not in known:

@@ -1,6 +1,7 @@
 """What a study holds: written into its file, read as arrays, and its bill."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from budgetreg.study.file import Row, StudyFile, create_file
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MISSING = "missing_values"
+"""The fact that holds the words for a missing value; there only if there are any."""
 
 UNORDERED = 0
 """In place of an order's number: values that nobody ordered."""
@@ -178,7 +182,15 @@ def targets_of(store: StudyFile) -> list[Target | None]:
     return [target for (target,) in store.rows("SELECT target FROM examples ORDER BY number")]
 
 
-def create(path: Path, examples: Examples, attributes: Attributes, seed: int, algo: str) -> None:
+def words_of(facts: Mapping[str, str]) -> list[str]:
+    """Return the words that mean a missing value in tables of a study."""
+    words: list[str] = json.loads(facts.get(MISSING, "[]"))
+    return words
+
+
+def create(
+    path: Path, examples: Examples, attributes: Attributes, seed: int, algo: str, missing_values: Sequence[str] = ()
+) -> None:
     """Write a new study, unless it is there already as this call would write it.
 
     Raises
@@ -206,6 +218,8 @@ def create(path: Path, examples: Examples, attributes: Attributes, seed: int, al
         ("cells", cells),  # type: ignore[list-item]
     ]
     facts = {"algo": algo, "id": examples.id, "seed": str(seed), "target": examples.target, "unit": attributes.unit}
+    if missing_values:
+        facts[MISSING] = json.dumps(missing_values)
     facts["origin"] = hashlib.sha256(repr((tables, facts)).encode()).hexdigest()
     with suppress(DataError):  # the command that makes a study can be repeated
         there = StudyFile(path)

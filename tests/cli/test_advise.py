@@ -1,6 +1,8 @@
 """``budgetreg advise``: its answer agrees with the runs, and finished runs are reused."""
 
+import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 import budgetreg as library
 from budgetreg import api
 from budgetreg.cli import advise
+from budgetreg.cli.app import main
+from budgetreg.data.registry import load
+from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.split import parts_of
 from budgetreg.runs.runner import RunOutcome
 from tests.cli.test_cli import NO_CHOICES, budgetreg, one_line
 
@@ -48,8 +55,8 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
 
 
 def table_of(out: str) -> list[list[str]]:
-    """Return the rows: budget, learner, examples, attributes, error."""
-    lines = (line.split() for line in out.splitlines() if re.match(r" *(\d+|all) ", line))
+    """Return the rows but those of boosting: budget, learner, examples, attributes, error."""
+    lines = (line.split() for line in out.splitlines() if re.match(r" *(\d+|all) +(?! |boosting)", line))
     return [line[:5] for line in lines]
 
 
@@ -74,6 +81,92 @@ def test_the_advice_agrees_with_the_runs(capsys: pytest.CaptureFixture[str]) -> 
     lines = answer.err.splitlines()
     assert len(lines) == len(set(lines))  # what several runs have to say is said once
     assert lines[0] == "budgetreg: 1 of 4: aelr, k=2"
+
+
+def test_the_advice_ends_with_the_command_that_follows_it(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    """Copied into a shell, it learns what the sentence names, with the keys that decide what is learned."""
+    out = here / "my advice"
+    words = [*LINE.split(), f"out={out}", "n_jobs=1", "dataset.test_fraction=.2", "dataset.drop=[]"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    written = json.loads((out / "advice.json").read_text())
+    assert said.splitlines()[-1] == f"to learn it from all rows: {written['command']}"
+    assert "\n- ".join([written["sentence"], *written["compared"]]) in said
+    table, rows = pd.read_csv(out / "advice.csv", dtype={"k": str}), pd.DataFrame(written["rows"])
+    pd.testing.assert_frame_equal(table, rows.astype({"k": str}))
+    assert [[str(row["k"]), row["learner"]] for row in written["rows"]] == [
+        *(row[:2] for row in table_of(said)),
+        ["all", "boosting"],
+        [str(written["rows"][-1]["k"]), "boosting"],
+    ]
+    command = shlex.split(written["command"])
+    best = written["rows"][0]
+    assert command[:4] == ["budgetreg", "fit", f"algo={best['learner']}", f"k={best['k']}"]
+    left = ("k", "algo", "out", "repetitions", "checkpoints", "dataset.test_fraction")
+    assert command[4:] == [word for word in words[1:] if word.partition("=")[0] not in left]
+    assert main(command[1:]) == 0
+    assert f"{best['learner']} on diabetes, learned from " in capsys.readouterr().out
+
+
+def test_all_stands_for_the_number_of_attributes(here: Path) -> None:
+    choices = {"dataset": "diabetes", "algo": "aemr", "total": 300}
+    one, other = (library.fit({**choices, "k": k, "out": f"k{k}"}) for k in ("all", 10))
+    assert (one.folder / "model.npz").read_bytes() == (other.folder / "model.npz").read_bytes()
+    assert one.runs["k"].tolist() == [10]
+
+
+def test_python_returns_the_rows_that_the_command_writes(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    keys = {"total": 1500, "algo": ["aelr", "ridge"], "k": [2, "all"], **KEYS, "out": "called"}
+    frame = library.advise(keys)
+    assert budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=2,all") + " out=typed").code == 0
+    for name in ("advice.csv", "advice.json"):
+        assert (here / "called" / name).read_bytes() == (here / "typed" / name).read_bytes()
+    pd.testing.assert_frame_equal(frame.astype({"k": str}), pd.read_csv("called/advice.csv", dtype={"k": str}))
+    assert frame.attrs["command"].startswith("budgetreg fit algo=")
+    with pytest.raises(ConfigError, match="the choices are a str"):
+        library.advise("total=5")  # type: ignore[arg-type]
+
+
+def test_learners_whose_tuning_is_not_paid_for_are_left_out(
+    capsys: pytest.CaptureFixture[str], planned: list[Plan]
+) -> None:
+    answer = budgetreg(capsys, "advise dataset=diabetes total=600 k=4,all algo=aemr,aelr tuning=paid")
+    assert answer.code == 0
+    assert [(plan.config.algo.name, plan.config.k) for plan in planned] == [("aemr", 4), ("impute_ridge", 10)]
+    assert "tuning=paid: left out, as they choose parameters on rows that are seen in full: aelr" in answer.err
+    alone = budgetreg(capsys, "advise dataset=diabetes total=600 algo=aelr tuning=paid")
+    assert alone.code == 2
+    assert "tuning=paid: aelr would choose" in alone.err
+
+
+def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    """The target is no linear function: the sign of one attribute, turned by that of another."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=np.sign(X[:, 0] * X[:, 1]) + 0.5 * X[:, 2])
+    frame.to_csv("table.csv", index=False)
+    words = "advise dataset=file dataset.path=table.csv total=1600 k=2,all algo=aemr,ridge repetitions=5 out=here"
+    said = budgetreg(capsys, f"{words} tuning=fixed tuning.B=5").out
+    ahead = re.search("outside this tool, scikit-learn's gradient boosting is clearly better: boosting .*", said)
+    assert ahead is not None
+    assert "boosting with all attributes of 400 examples, error 0." in ahead[0]
+    rows = pd.read_csv("here/advice.csv").iloc[-2:]
+    assert rows[["k", "learner", "examples", "attributes"]].to_numpy().tolist() == [
+        ["all", "boosting", 400, 1600],
+        ["2", "boosting", 450, 900],  # all training rows
+    ]
+    config = api.plan({"dataset": "file", "dataset.path": "table.csv", "algo": "aemr", "k": 2}).config
+    errors = []
+    for repetition in range(5):
+        data = load(config.dataset, 0, repetition)
+        parts = parts_of(config, data, 50, 20, repetition)
+        train = np.concatenate([parts.pilot, parts.order])[:400]
+        model = HistGradientBoostingRegressor(random_state=0).fit(X[train], data.y[train])
+        y = data.y[parts.test]
+        errors.append(np.mean((model.predict(X[parts.test]) - y) ** 2) / np.mean((y - data.y[parts.train].mean()) ** 2))
+    assert rows["error"].iloc[0] == pytest.approx(np.mean(errors))
 
 
 def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
@@ -255,7 +348,7 @@ def test_without_names_the_recommended_learner_and_full_rows_are_compared(
     cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
     assert cells == {
         *((name, k) for name in ("aemr", "fixed_subset") for k in (2, 4, 8, 10)),
-        *((name, 10) for name in ("ridge", "lasso", "online_ridge", "online_lasso")),
+        *((name, 10) for name in ("ridge", "lasso", "online_ridge", "online_lasso", "impute_ridge")),
     }
     planned.clear()
     assert budgetreg(capsys, "advise total=500 dataset=diabetes k=3").code == 0

@@ -204,7 +204,7 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
         ("reproduce out=/", 2, "out=/: is the root of the file system"),
         ("fetch", 2, "NAME"),
         ("reproduce out=", 2, "out=: a value is needed"),
-        ("run k=0", 2, "k=0: the attribute budget must be a whole number of at least 1 or auto\n"),
+        ("run k=0", 2, "k=0: the attribute budget must be a whole number of at least 1 or one of auto, all\n"),
         ("run dataset=file", 2, "dataset.path: a value is needed"),
         ("run hydra/launcher=jobli", 2, "choices: basic"),
         ("run k=${nothing}", 2, "k: Interpolation key 'nothing' not found"),
@@ -412,7 +412,8 @@ def test_exit_code_is_the_worst_of_the_cells(
     assert answer.code == 3
     assert answer.err.splitlines() == [
         "budgetreg: no data at all (in the cell k=2)",
-        "budgetreg: k=0: the attribute budget must be a whole number of at least 1 or auto (in the cell k=0)",
+        "budgetreg: k=0: the attribute budget must be a whole number of at least 1 or one of auto, all "
+        "(in the cell k=0)",
     ]
     assert budgetreg(capsys, "run k=4").code == 1
 

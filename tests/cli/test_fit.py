@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import budgetreg
+from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.api import fit_plan
 from budgetreg.cli.app import main
-from budgetreg.errors import ConfigError
+from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from budgetreg.runs.runner import execute
@@ -224,6 +225,7 @@ def test_what_overflows_is_no_model() -> None:
         execute(plan, function=broken)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_predictions_say_where_they_come_from(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was bought, and whether the rows of an error were learned from, as far as it is known."""
     frame = pd.read_csv("own.csv")
@@ -255,3 +257,45 @@ def test_predictions_say_where_they_come_from(here: Path, capsys: pytest.Capture
         f"the mean of 3 models, each bought on a split of its own: {paid:,} attributes were paid for in all"
         in answer.err
     )
+
+
+def test_python_predicts_for_a_frame_by_the_names_of_its_columns(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = budgetreg.fit(RIDGE).folder
+    frame = pd.read_csv("own.csv")
+    call(capsys, f"predict {folder} own.csv out=predicted.csv")
+    expected = pd.read_csv("predicted.csv")["prediction"].tolist()
+    assert budgetreg.predict(folder, "own.csv")["prediction"].tolist() == expected
+    shuffled = frame[[*"yfedcba"]].set_index(pd.Index(range(100, 100 + N), name="patient"))
+    predicted = budgetreg.predict(folder, shuffled.assign(note="text"))
+    np.testing.assert_allclose(predicted["prediction"], expected, rtol=1e-12)
+    assert predicted.index.equals(shuffled.index)
+    with pytest.raises(DataError, match="there is no column 'a'"):
+        budgetreg.predict(folder, frame.drop(columns="a"))
+
+
+def test_rows_with_holes_are_predicted_by_what_is_known_of_them(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the estimator does; the words for missing values are those of the fit."""
+    keys = {key: value for key, value in RIDGE.items() if not key.startswith("tuning")}
+    folder = budgetreg.fit({**keys, "algo": "aemr", "k": 3, "dataset.missing_values": ["?"]}).folder
+    arrays = model(folder)
+    frame = pd.read_csv("own.csv")
+    holes = frame.astype(object)
+    holes.loc[:19, "b"], holes.loc[10:29, "e"], holes.loc[5, "f"] = "?", "", "?"
+    holes.loc[40:, "y"] = "?"
+    holes.insert(0, "patient", [f"p{row:03}" for row in range(N)])
+    holes.to_csv("holes.csv", index=False)
+    said = call(capsys, f"predict {folder} holes.csv id=patient out=predicted.csv")
+    assert "on the 40 rows of holes.csv that have a target" in said.err
+    predicted = pd.read_csv("predicted.csv")
+    assert predicted["patient"].tolist() == holes["patient"].tolist()
+    X = holes[list("abcdef")].replace({"?": np.nan, "": np.nan}).to_numpy(dtype=float)
+    whole = conditional_means(arrays["mean"][0], arrays["covariance"][0], X)
+    expected = arrays["b"][0] + (whole - arrays["c"][0]) @ arrays["w"][0]
+    np.testing.assert_allclose(predicted["prediction"], expected, rtol=1e-9)
+    np.testing.assert_allclose(budgetreg.predict(folder, holes)["prediction"], expected, rtol=1e-9)
+    ridge = budgetreg.fit({**RIDGE, "out": "ridge"}).folder
+    holes.replace("?", "").to_csv("empty.csv", index=False)
+    assert "rows with holes need a model that aemr or aeml learned" in call(capsys, f"predict {ridge} empty.csv", 3).err
+    assert "there is no column 'person'" in call(capsys, f"predict {folder} holes.csv id=person", 3).err

@@ -75,6 +75,7 @@ def test_without_what_pandas_wrote_all_columns_are_columns(tmp_path: Path, conte
     assert read(tmp_path / "t.parquet", target="y").names == ("a", "b", "patient")
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_predictions_do_not_depend_on_an_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = []
     for name in ("range", "named", "unnamed"):

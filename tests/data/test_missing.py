@@ -100,10 +100,9 @@ def test_the_fingerprint_includes_the_places_of_missing_values(tmp_path):
     [
         ("a,b,y\n1,,3\n1,red,3\n", "'red' is not a number"),
         ("a,b,y\n1,,3\n1,inf,3\n", "finite"),
-        ("a,b,y\n1,,3\n1,2,\n", "target 'y': line 3, data row 2: empty or NaN"),
     ],
 )
-def test_text_and_missing_targets_are_always_refused(tmp_path, text, part):
+def test_text_and_infinite_values_are_always_refused(tmp_path, text, part):
     (tmp_path / "table.csv").write_text(text)
     with pytest.raises(DataError, match=part) as error:
         loaded(tmp_path / "table.csv", "unavailable")
@@ -140,3 +139,45 @@ def test_a_mask_of_another_shape_or_type_is_refused():
         len({Dataset("t", np.ones((3, 2)), np.ones(3), 1.0, None, False, available=m).fingerprint() for m in masks})
         == 2
     )
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ""])
+def test_words_for_missing_values_are_those_of_the_user(tmp_path, monkeypatch, ending):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(f"{__name__}.Y", np.where(np.arange(40) == 2, -999, Y))
+    marked = np.where(GAPS, -999, WHOLE)
+    path = written(tmp_path, ending, marked)
+    if ending == ".csv":  # text, too
+        path.write_text(path.read_text().replace("-999.0,", "?,", 3))
+    options = {"path": str(path), "target": None, "scale": "none", "missing_values": ["?", "-999"]}
+    for in_memory in (1 << 20, 0):
+        monkeypatch.setattr(tables, "IN_MEMORY", in_memory)
+        data = parse_file({**options, "missing": "unavailable"}).load()
+        np.testing.assert_array_equal(data.available, np.delete(~GAPS, 2, axis=0))
+        np.testing.assert_array_equal(data.X, np.delete(np.where(GAPS, 0, WHOLE), 2, axis=0))
+    with pytest.raises(DataError, match=r"nan is not a finite|empty or NaN") as error:
+        parse_file({**options, "missing": "refuse"}).load()
+    assert HINT in str(error.value)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz"])
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_rows_without_a_target_are_left_out_with_a_notice(tmp_path, monkeypatch, ending, in_memory):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(tables, "CHUNK_ENTRIES", 30)
+    monkeypatch.setattr(tables, "IN_MEMORY", 1 << 28 if in_memory else 0)
+    without = np.array([3, 7, 20])
+    monkeypatch.setattr(f"{__name__}.Y", np.where(np.isin(np.arange(40), without), np.nan, Y))
+    path = written(tmp_path, ending, WHOLE)
+    for _ in range(2):
+        data = loaded(path, "unavailable")
+        np.testing.assert_array_equal(data.X, np.delete(WHOLE, without, axis=0))
+        np.testing.assert_array_equal(data.y, np.delete(Y, without))
+        place = "line 5, data row 4" if ending == ".csv" else "data row 4"
+        assert data.notes[-1] == f"3 of 40 rows have no target and are left out; the first is {place}"
+
+
+def test_messages_about_targets_count_the_rows_that_were_left_out(tmp_path):
+    (tmp_path / "table.csv").write_text("a,b,y\n1,2,\n3,4,5\n1,1,6\n1,2,red\n")
+    with pytest.raises(DataError, match="line 5, data row 4: 'red' is not a number"):
+        loaded(tmp_path / "table.csv", None)

@@ -1,5 +1,6 @@
 """Price lists: names and numbers of attributes, and messages for unusable lists."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from budgetreg.data.attributes import Prices, read_prices
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import prices_of
+from budgetreg.data.text_files import records
 from budgetreg.errors import ConfigError, DataError
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv
@@ -103,6 +105,26 @@ def test_bundled_tables_have_a_price_list(name: str) -> None:
     assert prices is not None
     assert (prices.names, prices.unit) == (data.names, "EUR")
     assert len(set(prices.costs)) > 2
+
+
+def test_a_price_list_with_groups_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+
+    def counted(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+        reads.append(path)
+        return records(path, separator)
+
+    monkeypatch.setattr("budgetreg.data.attributes.records", counted)
+    costs = tmp_path / "prices.csv"
+    words = f"dataset.path={csv(tmp_path, GOOD)}", f"dataset.costs={costs}"
+    for price in (1, 20):  # a changed list is read again
+        costs.write_text(f"attribute,cost,group\na,{price},lab\nb,,lab\n")
+        for _ in range(2):
+            data = read("file", *words)
+            assert data.groups and data.groups.heads == (0, 0)
+            prices = prices_of(configured("dataset=file", *words).dataset, data)
+            assert prices and prices.costs == (price, 0)
+    assert reads == [costs, costs]
 
 
 def test_other_data_have_no_price_list() -> None:

@@ -122,8 +122,8 @@ def test_a_learner_far_behind_is_not_called_as_good_as_the_best():
 def test_no_learner_may_be_any_good():
     (verdict,) = answer([candidate("a", 1.02), candidate("full_b", 1.3, (0.28, -0.1, 0.9))], 4000)
     assert verdict == (
-        "With 4,000 attributes, no learner is better than the mean predictor. The lowest error, 1.02 (90 % interval "
-        "0.92 to 1.1), is that of a with k = 4 on 1,000 examples."
+        "With 4,000 attributes, no learner is better than the mean predictor: do not buy. The lowest error, 1.02 (90 % "
+        "interval 0.92 to 1.1), is that of a with k = 4 on 1,000 examples."
     )
 
 
@@ -214,3 +214,50 @@ def test_the_figure_has_the_same_bytes_and_its_caption_gives_the_answer(tmp_path
     verdict, *items = answer(candidates, 4000)
     assert " - ".join([verdict, *items]) in caption
     assert "What tuning looks at is not in the total" in caption
+
+
+def test_what_the_total_does_not_pay_for_is_not_compared_and_has_its_bill():
+    """Folds of ridge looked at 9,000 attributes, so that aemr is the best that 4,000 pay for."""
+    costly = replace(candidate("full_ridge", 0.2, (-0.1, -0.2, -0.05), examples=250), billed=9000.0, beyond=True)
+    rows_of = [candidate("aemr", 0.3), costly]
+    verdict, full, bills = answer(rows_of, 4000)
+    assert verdict.startswith("With 4,000 attributes, aemr with k = 4 on 1,000 examples is best: error 0.3")
+    assert full == "full rows: none that this total pays for"
+    assert bills == (
+        "not paid for by this total, as tuning looks at more: full_ridge (full rows), error 0.2, billed 9,000"
+    )
+    assert [row[-2:] for row in rows(advice_table(rows_of, 4000))] == [["50 %", ""], ["50 %", "9,000"]]
+    (alone, *_) = answer([costly], 4000)
+    assert alone.endswith("This total does not pay for what tuning looks at: full_ridge (full rows) is billed 9,000.")
+    useless, bills_too = answer([candidate("aemr", 1.1), costly], 4000)
+    assert "is better than the mean predictor: do not buy." in useless
+    assert bills_too == bills
+
+
+def test_the_figure_says_which_errors_the_total_does_not_pay_for(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(canvas, "write_figure", lambda figure, *_: drawn.append(figure) or [])
+    costly = replace(candidate("full_ridge", 0.2, (-0.1, -0.2, -0.05), examples=250), billed=9000.0, beyond=True)
+    plot_advice([candidate("aemr", 0.3), costly], tmp_path)
+    plot_advice([candidate("aemr", 0.3)], tmp_path)
+    paid, alone = ({text.get_text() for text in figure.legends[0].get_texts()} for figure in drawn)
+    assert alone == {"aemr", "least error"}
+    assert {"aemr", "least error within the total"} < paid
+    assert any("beyond the total" in text for text in paid)
+
+
+def test_tuning_beyond_the_total_ranks_last():
+    few, costly = (candidate(name).series for name in ("a", "full_b"))
+    costly.points["test_relative"] = few.points["test_relative"] - 0.1
+    shared = {"attributes_total": 4000, "cells_tuning": 0, "rows_full": 0}
+    few, costly = (
+        replace(curve, runs=few.points[["repetition"]].drop_duplicates().assign(**shared)) for curve in (few, costly)
+    )
+    assert [each.series.algo for each in ranked([few, costly], "test_relative", 4000)] == ["full_b", "a"]
+    costly = replace(costly, runs=costly.runs.assign(rows_full=500, cells_tuning=100))
+    first, last = ranked([few, costly], "test_relative", 4000)
+    assert (first.series.algo, last.series.algo, last.billed) == ("a", "full_b", 500 * 16)
+    assert (first.beyond, last.beyond, first.best_in) == (False, True, 1)
+    assert np.isnan(last.best_in)
+    assert last.behind.value == pytest.approx(-0.1)
+    assert not any(each.beyond for each in ranked([few, costly], "test_relative", 8000))

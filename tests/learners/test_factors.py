@@ -300,6 +300,7 @@ def test_outputs_are_of_accurate_moments(monkeypatch):
     assert purposes == [False, True, True, False, True, False]  # after 4, 8, 16, 20, 32 and 40 examples
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_units_rescale_the_regressor():
     """Bitwise, for powers of 2."""
     X, y = line(60, 5)
@@ -309,6 +310,7 @@ def test_units_rescale_the_regressor():
     np.testing.assert_array_equal(a, b / 2)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)

@@ -293,7 +293,7 @@ def test_masks_of_ones_change_nothing(name):
 @pytest.mark.parametrize("name", quick_but(SAMPLED, able(predicts=True)))
 def test_missing_values_are_free(name):
     """If the data point has no available value, draws for the inner product are free, too."""
-    m = 20
+    m = 12
     X = np.random.default_rng(0).uniform(1, 2, (m, checks.D))
     there = np.random.default_rng(1).random((m, checks.D)) < 0.25
     subject = masked(examined(name), lambda n, d: there, np.full((checks.D,) * 2, 0.3))

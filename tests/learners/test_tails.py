@@ -5,6 +5,7 @@ import pytest
 
 from budgetreg.algorithms.aemr.moments import solve
 from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
+from budgetreg.estimators import FixedSubset, ImputeRidge
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.columns import Rescaled, StandardisedEntries, excess, infinite_variance, inflation
@@ -118,6 +119,21 @@ def test_attributes_without_variance_get_no_weight(draw):
     rescaled = Rescaled([Block(attributes, values)], 6, scaled=True)
     w = solve(rescaled.blocks, 0, [200], 6, centred=True, intercept=True, inflation=rescaled.inflation[0]).w
     assert (w == 0).all() if draw == "standard_cauchy" else (w > 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::budgetreg.notices.Notice")
+@pytest.mark.parametrize("made", [ImputeRidge, FixedSubset])
+@pytest.mark.parametrize(("d", "k"), [(12, 10), (310, 10)])
+def test_imputation_predicts_no_large_number_from_lognormal_attributes(made, d, k):
+    errors = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        factor = rng.normal(size=(526, 1))
+        X = np.exp(rng.choice([2, 2.5, 3]) * (0.6 * factor + 0.8 * rng.normal(size=(526, d))))
+        y = factor[:, 0] + 0.5 * rng.normal(size=526)
+        predicted = made(k=k).fit(X[:126], y[:126]).predict(X[126:])
+        errors.append(np.square(predicted - y[126:]).mean() / y[126:].var())
+    assert max(errors) < 1.2
 
 
 def outlying(n, d):

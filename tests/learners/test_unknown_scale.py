@@ -197,6 +197,7 @@ def test_the_pilot_does_not_scale_by_rounding():
     assert unit[0] == X[:, 0].std(ddof=1) and unit[1] > 1 and unit[2] == 3
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_commands_name_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     monkeypatch.chdir(tmp_path)
     X, y = table(COLUMNS["rounding"])

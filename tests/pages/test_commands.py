@@ -82,17 +82,13 @@ def without_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("budgetreg.cli.offers.fetch", lambda *_: "")
 
 
-def unescaped(markdown: str) -> str:
-    """Return text without the backslashes that keep Markdown from reading an underscore as emphasis."""
-    return markdown.replace("\\_", "_")
-
-
 def test_every_recipe_that_is_named_exists() -> None:
     folders = {recipe.partition("/")[0] for recipe in catalogue.options("experiment")}
     named = {
         (name(page), recipe)
         for page in PAGES
-        for recipe in re.findall(r"(?:budgetreg reproduce |experiment=)([a-z_0-9]+/\w+)", unescaped(page.read_text()))
+        for text in [page.read_text().replace("\\_", "_")]  # which Markdown would read as emphasis
+        for recipe in re.findall(r"(?:budgetreg reproduce |experiment=)([a-z_0-9]+/\w+)", text)
         if recipe.partition("/")[0] in folders and recipe != "cesa_bianchi_2010/fig_budgets"
     }
     assert len(named) > 10

@@ -28,6 +28,7 @@ def test_pages_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: pyte
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("module", MODULES)
 def test_docstrings_print_what_they_say(module: str) -> None:
     result = doctest.testmod(import_module(module))

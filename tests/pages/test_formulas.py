@@ -45,7 +45,8 @@ def test_fractions_have_braces_on_pages() -> None:
 
 def test_fractions_have_braces_in_docstrings() -> None:
     sources = [path for path in SOURCES if name(path) != "tests/pages/test_formulas.py"]
-    texts = ((f"{name(path)}:{line}", text) for path in sources for line, text in texts_of_source(path))
+    with_formulas = [path for path in sources if "frac" in path.read_text(encoding="utf-8")]
+    texts = ((f"{name(path)}:{line}", text) for path in with_formulas for line, text in texts_of_source(path))
     assert [f"{place}: {found}" for place, text in texts for found in unbraced(text)] == []
 
 

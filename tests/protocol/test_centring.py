@@ -41,15 +41,6 @@ def fitted(plan, accessor, settings, checkpoints, rngs):
     return plan.config.algo.fit(accessor, settings, checkpoints, rngs, given)
 
 
-def centred_run(plan, X, y, orders, settings, checkpoints, streams):
-    accessor = Accessor(
-        Table(X, y, SCALE), orders, len(settings["B"]), plan.budget, checkpoints, centre_attributes=True
-    )
-    rngs = [generator("test", f) for f in streams]
-    outputs = fitted(plan, accessor, settings, checkpoints, rngs)
-    return {checkpoint: (W, _shifts(accessor, checkpoint)) for checkpoint, W in outputs}, accessor.bill()
-
-
 def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
     X = np.random.default_rng(0).random((5, 3))
     accessor = Accessor(Table(X, np.zeros(5), 2.0), np.array([[4, 0, 1], [2, 3, 0]]), 2, 4, [3], centre_attributes=True)
@@ -102,7 +93,13 @@ def test_learners_equal_their_listings_on_centred_examples(algo, listing, names,
     orders = np.stack([np.random.default_rng(f).permutation(400) for f in (0, 1)])
     settings = {name: np.array([value]) for name, value in names.items()}
     sampler = DATA_POINT_SAMPLERS[plan.config.algo.data_point]
-    outputs, _ = centred_run(plan, X, y, orders, settings, [256, 257, 400], [0, 1])
+    checkpoints = [256, 257, 400]
+    accessor = Accessor(Table(X, y, SCALE), orders, 1, plan.budget, checkpoints, centre_attributes=True)
+    rngs = [generator("test", f) for f in (0, 1)]
+    outputs = {
+        checkpoint: (W, _shifts(accessor, checkpoint))
+        for checkpoint, W in fitted(plan, accessor, settings, checkpoints, rngs)
+    }
     for f, order in enumerate(orders):
         attributes, uniforms = draws(generator("test", f), *X.shape, sampler, *plan.budget_split)
         means = running_means(X[order] * SCALE, attributes)

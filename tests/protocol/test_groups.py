@@ -101,9 +101,28 @@ def test_groups_have_a_list_of_their_own_or_are_in_that_of_prices(table: Path) -
     plain = load(configured(*words).dataset, 0, 0)
     assert plain.groups is None
     assert plain.fingerprint() != data.fingerprint() == own.fingerprint()
+    prices_list = f"dataset.costs={table.parent / 'prices.csv'}"
+    for name in ("prices.csv", "groups.csv"):  # which have the same groups
+        both = configured(*words, f"dataset.groups={table.parent / name}", prices_list).dataset
+        assert load(both, 0, 0).groups == own.groups
+    text = (table.parent / "groups.csv").read_text().splitlines(keepends=True)
+    (table.parent / "groups.csv").write_text("".join(text[:3]))
     with pytest.raises(ConfigError, match=r"prices.csv has groups already, in its column group"):
-        lists = (f"dataset.groups={table.parent / 'groups.csv'}", f"dataset.costs={table.parent / 'prices.csv'}")
-        load(configured(*words, *lists).dataset, 0, 0)
+        load(configured(*words, f"dataset.groups={table.parent / 'groups.csv'}", prices_list).dataset, 0, 0)
+
+
+def test_categories_of_one_column_are_proposed_as_a_group(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    apart = {"s_1": rng.integers(2, size=60), "s_2": rng.integers(2, size=60)}
+    frame = pd.get_dummies(pd.DataFrame({**apart, "Unit": rng.choice(list("abc"), 60)})).assign(y=rng.normal(size=60))
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    words = ("dataset=file", f"dataset.path={tmp_path / 'table.csv'}", "algo=aemr", "k=2")
+    (note,) = (note for note in planned(*words).notes if "categories" in note)
+    assert note.startswith("columns Unit_* look like the categories of one column")
+    (tmp_path / "groups.csv").write_text("attribute,group\nUnit_a,u\nUnit_b,u\nUnit_c,u\n")
+    grouped = planned(*words, f"dataset.groups={tmp_path / 'groups.csv'}")
+    assert grouped.groups is not None
+    assert not any("categories" in note for note in grouped.notes)
 
 
 def test_a_total_buys_whole_groups_and_full_rows_cost_them(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,7 +198,7 @@ def test_a_finished_run_is_repriced_by_group(table: Path) -> None:
         ("attribute,group\na,x\nb,x\n1,z\n", "line 4: attribute '1' has a group already, on line 2"),
         ("attribute,group\na,x\nb, \n", "line 3: attribute 'b': the group has no name"),
         ("attribute,panel\na,x\n", "line 1 must name the column 'group' once; a list of groups needs the columns"),
-        ("attribute,group,cost\na,x,1\n", "line 1: no column 'cost' is known"),
+        ("attribute,group,price\na,x,1\n", "line 1: no column 'price' is known"),
         ("attribute,group,group\na,x,x\n", "line 1 must name the column 'group' once"),
         ("attribute,group\na\n", "line 2: 1 fields, but the header has 2"),
         ("", "line 1 must name the column 'attribute' once"),

@@ -13,6 +13,8 @@ from budgetreg.protocol.prediction import narrowed, spread
 from budgetreg.runs.models import read_models
 from budgetreg.tasks import RegressorJudge
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 def run(tmp_path: Path, *words: str, name: str = "out") -> tuple[list[dict[str, str]], list[dict[str, str]], Path]:
     out = tmp_path / name
@@ -121,6 +123,7 @@ def test_other_learners_keep_what_weighs_most_in_units_of_what_was_seen() -> Non
     assert shifted.origin.intercept == 2
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_estimators_need_the_other_values_no_more() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 6))

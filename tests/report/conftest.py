@@ -8,6 +8,8 @@ import pytest
 
 import budgetreg
 from budgetreg.cli.app import main
+from tests.conftest import shorten_chains
+from tests.sketches import sketch
 
 ODD = "<script>alert('a&b')</script>"
 QUICK: dict[str, Any] = {
@@ -37,6 +39,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         algo = "naive" if name.endswith("naive") else "aelr"
         budgetreg.run({**QUICK, "algo": algo, "out": str(place / name)})
     words = "advise total=300 k=4,8 algo=aelr,naive repetitions=2 backend=sequential tuning=fixed tuning.B=2"
-    assert main([*words.split(), "tuning.eta=0.01", f"out={place / 'advice'}"]) == 0
-    make_study(place / "trial.db")
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_chains(patch)
+        sketch(patch)
+        assert main([*words.split(), "tuning.eta=0.01", f"out={place / 'advice'}"]) == 0
+        make_study(place / "trial.db")
     return place

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from budgetreg.cli.app import main
+from tests.conftest import shorten_chains
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,9 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "page.html"
     figure = ROOT / "results" / "hazan_koren_2012" / "fig1"
     places = (results / "run", results / "sweep", results / "advice", results / "trial.db", figure)
-    assert main(["report", *map(str, places), "--out", str(path)]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_chains(patch)
+        assert main(["report", *map(str, places), "--out", str(path)]) == 0
     return path.as_uri()
 
 

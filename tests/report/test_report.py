@@ -18,12 +18,14 @@ from budgetreg.runs.tables import JOURNAL
 from tests.report.conftest import ODD, QUICK, make_study
 from tests.written_runs import edit_manifest
 
+pytestmark = pytest.mark.usefixtures("short_chains")
+
 ROOT = Path(__file__).parents[2]
 Report = Callable[..., Element]
 
 
 @pytest.fixture
-def report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Report:
+def report(capsys: pytest.CaptureFixture[str], tmp_path: Path, sketched: None) -> Report:
     """Return a function that writes the page of some places, and parses it."""
 
     def written(*places: Path) -> Element:
@@ -166,6 +168,7 @@ def test_a_run_that_was_interrupted_is_shown_as_far_as_it_is(results: Path, tmp_
     assert rows(page, "Runs that are not complete")[1][-1] == "repetition 2: interrupted: the same command resumes"
 
 
+@pytest.mark.usefixtures("sketched")
 def test_nothing_finished_is_an_error(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
     shutil.copytree(results / "run", folder)
@@ -196,6 +199,7 @@ def test_equal_results_give_equal_bytes(results: Path, tmp_path: Path) -> None:
     assert str(tmp_path).encode() not in pages[1]
 
 
+@pytest.mark.usefixtures("sketched")
 def test_the_page_lies_where_it_is_looked_for(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     make_study(tmp_path / "mine.db")

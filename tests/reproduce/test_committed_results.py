@@ -35,13 +35,6 @@ RECIPES = [
 ]
 
 
-def without_cells(folder: Path) -> Recipe:
-    name, recipe = f"{folder.parent.name}/{folder.name}", content_of(folder)
-    claims = parse_all(recipe.get("claims", []))
-    drawing = Drawing(published=published_points(name))
-    return Recipe(name, "", (), tuple(recipe.get("protocols", [])), drawing, (), claims)
-
-
 # Means in gonen_2016/spike equal the level of a claim, except for round-off.
 QUICK = [RESULTS / name for name in ("gonen_2016/spike", "hazan_koren_2012/fig1")]
 
@@ -50,7 +43,10 @@ QUICK = [RESULTS / name for name in ("gonen_2016/spike", "hazan_koren_2012/fig1"
 def test_verdicts_follow_from_the_committed_curves(folder: Path) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         committed = list(csv.DictReader(file))
-    again = judged(without_cells(folder), RESULTS, cache(read_folder))
+    name, recipe = f"{folder.parent.name}/{folder.name}", content_of(folder)
+    drawing, claims = Drawing(published=published_points(name)), parse_all(recipe.get("claims", []))
+    without_cells = Recipe(name, "", (), tuple(recipe.get("protocols", [])), drawing, (), claims)
+    again = judged(without_cells, RESULTS, cache(read_folder))
     assert [{key: value for key, value in claim_row(result).items() if value} for result in again] == [
         {key: value for key, value in row.items() if value} for row in committed
     ]

@@ -32,10 +32,6 @@ def table(path):
         return list(csv.DictReader(file))
 
 
-def temporary_files(folder):
-    return [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
-
-
 def test_tables_are_sorted_and_hold_every_digit(tmp_path):
     fill(tmp_path, [2, 0, 1])
     rows = table(tmp_path / "curves.csv")
@@ -245,7 +241,7 @@ def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
     (tmp_path / ".curves.csv.123456.0f.tmp").write_text("half")
     (tmp_path / ".theirs.csv.123456.0f.tmp").write_text("theirs")
     fill(tmp_path, [0])
-    assert temporary_files(tmp_path) == [".theirs.csv.123456.0f.tmp"]
+    assert [path.name for path in tmp_path.glob("*.tmp")] == [".theirs.csv.123456.0f.tmp"]
 
 
 @pytest.mark.parametrize("content", [None, "[]", "{}"])

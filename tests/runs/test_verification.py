@@ -48,14 +48,10 @@ def test_a_sample_depends_on_the_seed_and_the_digest_only():
     assert Sample(5).of([7, 3], "digest") == [3, 7]
 
 
-def record_of(plan, numbers):
-    tables = {name: rows_of(content) for name, content in tables_of(plan, [toy_entry(n) for n in numbers]).items()}
-    return Computation(tables, whole_identity(identity_of(plan)), [provenance()])
-
-
 def test_repetitions_computed_again_are_the_same_or_differ_or_fail(tmp_path):
     plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=4, behaviour={2: "fail", 3: "edge"})
-    there = record_of(plan, range(4))
+    tables = {name: rows_of(content) for name, content in tables_of(plan, [toy_entry(n) for n in range(4)]).items()}
+    there = Computation(tables, whole_identity(identity_of(plan)), [provenance()])
     assert there.repetitions() == [0, 1, 2, 3]
     same = compare(there, recompute(plan, [0, 1], toy_repetitions))
     assert (same.same, same.held, same.checked, same.causes) == (True, 4, 2, ())

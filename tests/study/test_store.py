@@ -148,7 +148,9 @@ def commands(folder: Path, *lines: Sequence[bytes], user: Sequence[str] = ()) ->
     """Carry out commands in one process, which ends with the code of the first that fails, or of the last."""
     script = f"""
 import os, sys
+from budgetreg.algorithms.factors import posterior
 from budgetreg.cli.app import main
+posterior._BURN_IN = posterior._MIN_KEPT = posterior.MOST_KEPT = 5  # as the fixture short_chains
 for line in {lines!r}:
     if code := main(list(map(os.fsdecode, line))):
         sys.exit(code)

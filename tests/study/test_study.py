@@ -514,3 +514,20 @@ def test_too_little_for_an_estimate_is_one_line(path: Path) -> None:
         study.error()
     with pytest.raises(ConfigError, match="spending -1: must be a number of at least 0"):
         study.forecast([-1])
+
+
+def test_the_words_for_missing_values_hold_for_all_tables_of_a_study(path: Path, tmp_path: Path) -> None:
+    table = tmp_path / "patients.csv"
+    table.write_text("patient,a,b,y\np1,?,2,1.5\np2,-999,.,?\np3,4,-999.0,2\n")
+    words = ["?", ".", -999]
+    made = {"examples": table, "targets": "y", "id": "patient", "missing_values": words}
+    study = budgetreg.Study.create(path, **made)
+    budgetreg.Study.create(path, **made)  # it is there already
+    frame = study.table()
+    np.testing.assert_array_equal(frame[["a", "b", "y"]], [[np.nan, 2, 1.5], [np.nan, np.nan, np.nan], [4, np.nan, 2]])
+    study.ask(spend=4)
+    assert study.tell(pd.DataFrame({"patient": ["p1", "p2"], "a": [-999.0, 3.0]})).values == 1
+    study.add(pd.DataFrame({"patient": ["p9"], "a": ["?"], "b": ["5"], "y": ["."]}))
+    assert study.table().iloc[-1].tolist()[:3] == ["p9", pytest.approx(np.nan, nan_ok=True), 5.0]
+    with pytest.raises(ConfigError, match="exists already"):
+        budgetreg.Study.create(path, **{**made, "missing_values": ["?", ".", -999, "x"]})

@@ -1,0 +1,105 @@
+"""What a learner from outside this tool does with what a total pays for: scikit-learn's gradient boosting.
+
+It learns from as many full rows as the total pays for, and from k random attributes of each of more rows, the others
+being NaN. Repetitions have the splits of the runs, so that errors are compared in pairs. Nothing is tuned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from budgetreg.analysis.comparisons import Candidate, ResampledCurves
+from budgetreg.analysis.intervals import difference, mean_error
+from budgetreg.data.dataset import Dataset, as_values
+from budgetreg.data.registry import load
+from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.split import parts_of
+from budgetreg.runs.series import Series
+from budgetreg.runs.tables import COST
+from budgetreg.streams import generator
+
+NAME = "boosting"
+_MEASURE = "test_relative"
+_MOST = 10**7  # values of all repetitions, which take about a minute
+
+
+def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[Candidate]:
+    """Compare boosting on full rows, and on the k of the best candidate that sees few attributes, with the best.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        The candidates, the best first.
+    plan : Plan
+        The plan of one of them.
+    measure : str
+        The column that is compared.
+
+    Returns
+    -------
+    list of Candidate
+        At most two, full rows first. None for bundled data, for other losses than the squared one, for much data, and
+        where the total pays for less than two rows.
+    """
+    dataset, total = plan.config.dataset, plan.config.total
+    assert total is not None
+    if measure != _MEASURE or not dataset.own_data or plan.n_train * plan.d * plan.config.repetitions > _MOST:
+        return []
+    d = int(plan.groups.leads.sum()) if plan.groups else plan.d
+    few = [int(each.series.k) for each in candidates if not each.series.of_all_attributes]
+    price = plan.prices.row / d if plan.prices else 1.0
+    best, found = candidates[0], []
+    for k in [d, *few[:1]]:
+        n = min(plan.n_train, int(total / (k * price)))
+        if n > 1:
+            found.append(_candidate(_series(best.series, plan, k, d, n, k * n * price), best.series, n))
+    return found
+
+
+def _candidate(series: Series, best: Series, n: int) -> Candidate:
+    """Return errors after n rows as a candidate, which is behind the best by differences of repetitions."""
+    curves = ResampledCurves([series, best], _MEASURE, "attributes")
+    errors, least = (curves.rows(each).end for each in (series, best))
+    end = series.points.iloc[-1]
+    paid, cost = float(end["attributes"]), float(end.get(COST, np.nan))
+    return Candidate(series, n, paid, cost, mean_error(errors), difference(errors, least), np.nan, outside=True)
+
+
+def _series(best: Series, plan: Plan, k: int, d: int, n: int, cost: float) -> Series:
+    """Return the errors after n rows with k attributes each, with the repetitions of the best candidate."""
+    repetitions = sorted(best.points["repetition"].unique().tolist())
+    errors = [_error(plan, repetition, k, d, n) for repetition in repetitions]
+    points = pd.DataFrame({"repetition": repetitions, "examples": n, "attributes": n * k, _MEASURE: errors})
+    if plan.prices:
+        points[COST] = cost
+    whole, config = best.d if k == d else k, {**best.config, "algo": {}}
+    return replace(best, algo=NAME, label=NAME, k=whole, points=points, runs=pd.DataFrame(), config=config)
+
+
+def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:
+    """Return the test error of a repetition, relative to that of the constant that the runs compare with."""
+    from sklearn.ensemble import HistGradientBoostingRegressor  # here, as it is slow to load
+
+    config = plan.config
+    data = load(config.dataset, config.seed, repetition)
+    parts = parts_of(config, data, plan.n_test, plan.pilot, repetition)
+    rows = np.concatenate([parts.pilot, parts.order])[:n]
+    X = _values(data, rows)
+    if k < d:
+        heads = np.unique(data.groups.heads, return_inverse=True)[1] if data.groups else np.arange(d)
+        rng = generator(NAME, config.seed, data.name, repetition, k)
+        ranks = rng.permuted(np.tile(np.arange(d), (len(rows), 1)), axis=1)
+        X = np.where(ranks[:, heads] < k, X, np.nan)
+    model = HistGradientBoostingRegressor(random_state=0).fit(X, data.y[rows])
+    y = data.y[parts.test]
+    constant = data.y[parts.train].mean() if config.intercept == "mean" else 0.0
+    squares = np.square(model.predict(_values(data, parts.test)) - y).mean()
+    return float(squares / np.square(y - constant).mean())
+
+
+def _values(data: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return the attributes (n, d) of some rows, NaN where a value does not exist."""
+    X = as_values(data.X).rows(rows).astype(np.float64)
+    return X if data.available is None else np.where(data.available[rows], X, np.nan)
