@@ -673,6 +673,9 @@ class StandardisedEntries:
         The standardised values.
     live : ndarray of bool, shape (F, d + 1)
         Columns with enough values that are not all equal; and those not centred that are constant, but not 0.
+    tails : ndarray of float, shape (F,)
+        How many examples show a variance as well as one of normal values does, by the larger of the target's kurtosis
+        and the attributes' mean one; at least 1.
     """
 
     def __init__(
@@ -710,7 +713,8 @@ class StandardisedEntries:
         )
         variances[:, :d] = (counts * variances + _PSEUDO * mean_variance)[:, :d] / (counts[:, :d] + _PSEUDO)
         kurtosis = np.maximum(np.maximum(kurtoses[:, -1], mean_kurtosis[:, 0]), _NORMAL_KURTOSIS)
-        self._effective_examples = counts[:, -1] * (_NORMAL_KURTOSIS - 1) / (kurtosis - 1)
+        self.tails = (kurtosis - 1) / (_NORMAL_KURTOSIS - 1)
+        self._effective_examples = counts[:, -1] / self.tails
         self._excess = np.broadcast_to(excess, F)
         self._mean_variance = mean_variance
         others = np.append(np.broadcast_to(mean_variance, (F, d)), np.zeros((F, 1)), axis=1)
@@ -762,6 +766,28 @@ class StandardisedEntries:
             point = self._means[f] + origin[f] * self._units[f]
             b[f] = point[-1] - point[:-1] @ W[f]
         return WithIntercept(W, b, partial(self.joint, moments)) if centred or intercept else W
+
+    @property
+    def complete(self) -> bool:
+        """Whether all examples show all live columns."""
+        examples = sum(block.values.shape[1] for block in self.blocks)
+        return bool((self._counts == examples)[self.live].all())
+
+    def sample_moments(self) -> Moments:
+        """Return moments of complete examples, and of as many more as there are columns, in which all are independent."""
+        F, c = self.live.shape
+        second, examples = np.zeros((F, c, c)), 0
+        for block in self.blocks:
+            T = block.values.shape[1]
+            x = np.zeros((F, T, c + 1))
+            np.put_along_axis(x, block.attributes, block.values, axis=2)
+            x = x[:, :, :c] * self.live[:, None]
+            second += x.swapaxes(1, 2) @ x
+            examples += T
+        variances = np.einsum("fcc->fc", second) / examples
+        second /= examples + c
+        np.einsum("fcc->fc", second)[:] = variances
+        return Moments(np.zeros((F, c)), second)
 
     def joint(self, moments: Moments, f: int) -> JointMoments:
         """Return posterior mean and covariance of a stream's attributes and, last, its target.

@@ -76,7 +76,7 @@ class TargetRegressionLearner(PlannedDrawsLearner):
         posterior = Posterior(d + 1, min(self.n_factors, d), chains)
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            standardised, moments = posterior_of(posterior, collected, rescaled, given)
+            standardised, moments = posterior_of(posterior, collected, rescaled, given, chain=False)
             known = Known(standardised, moments, rescaled.inflation)
             if collected.is_checkpoint:
                 yield collected.examples, rescaled.as_revealed(average_regressors(known, draws, **centring))

@@ -454,8 +454,6 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
 
 def _share(regression: TargetRegression, w: np.ndarray, by_factors: np.ndarray) -> float:
     """Return the weight in the average of the regression, whose weights are w (p,)."""
-    if regression.complete:
-        return 1.0
     gains = regression.log_densities(w) - regression.log_densities(by_factors)
     counted = max(0, gains.size - len(w))
     clear = counted * gains.mean() - _ERRORS * np.sqrt(counted) * gains.std()
@@ -487,10 +485,11 @@ def averaged(known: Known, origin: np.ndarray, f: int, rng: np.random.Generator,
         return Average(first, second, inflation, False)
     covariance = second - np.outer(first, first)
     M, mean = covariance[np.ix_(live, live)], first - origin[f]
-    by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
-    regressed = regression.solve(rng).mean
-    share = _share(regression, regressed, by_factors)
-    w = share * regressed + (1 - share) * by_factors
+    w = regression.solve(rng).mean
+    if not regression.complete:
+        by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
+        share = _share(regression, w, by_factors)
+        w = share * w + (1 - share) * by_factors
     first, level, shared = first.copy(), float(mean[live] @ w), M @ w
     if intercept:  # predictions go through the target's mean where attributes are at their origin
         shared += mean[live] * level

@@ -5,7 +5,7 @@ posterior mean S0 is not the last word, but counts as much as nu examples: the e
 
     l(S) - nu / 2 (log|S| + tr S^-1 S0),
 
-l the log likelihood of what was seen under ``N(m, S)``. With few examples this is S0, and with more and more it becomes
+l the log likelihood of what was seen under ``N(m, S)``; nu is 3 examples per column, and more if tails are heavy. With few examples this is S0, and with more and more it becomes
 the maximum likelihood estimate, which is efficient whatever the covariance is.
 
 References
@@ -38,7 +38,7 @@ _CHUNK = 2**21
 """Numbers in the inverses that are computed at a time."""
 
 
-def revised(seen: Sequence[tuple[np.ndarray, np.ndarray]], prior: np.ndarray) -> np.ndarray:
+def revised(seen: Sequence[tuple[np.ndarray, np.ndarray]], prior: np.ndarray, times: float = 1.0) -> np.ndarray:
     """Return the covariance of p columns given what examples show of them.
 
     A step of EM adds ``(nu (S0 - S) + S G S) / (nu + T)`` to S, where G sums ``A (x x' - S_SS) A``, ``A = S_SS^-1``,
@@ -52,10 +52,12 @@ def revised(seen: Sequence[tuple[np.ndarray, np.ndarray]], prior: np.ndarray) ->
         exceed their means by.
     prior : ndarray of float, shape (p, p)
         S0, positive definite.
+    times : float
+        How many times as many examples the prior counts as.
     """
     p = len(prior)
     data = _Seen(seen, p)
-    nu, S, best, caution = _PRIOR_EXAMPLES * p, prior, -np.inf, _CAUTION
+    nu, S, best, caution = times * _PRIOR_EXAMPLES * p, prior, -np.inf, _CAUTION
     step = np.zeros((p, p))
     for _ in range(min(_STEPS, _WORK // data.work)):
         tried = S + step

@@ -9,9 +9,14 @@ regressor that solves for their posterior mean has the least posterior risk. Wit
 under the prior attributes carry no information about the target.
 
 The prior is weak, for columns of variance about 1: ``psi_i ~ InvGamma(1, 0.3)``, ``mu_i ~ N(0, 10 psi_i)``, and
-``W_ij ~ N(0, psi_i / alpha_j)``. Nearly nothing is assumed of alpha_j, so that factors without support fade. What a few
-examples show is one factor rather than many; so alpha_j starts at 5 j, and the target on the first factor, with little
-noise. The noise of the target has ``InvGamma(1, 0.02)``.
+``W_ij ~ N(0, psi_i / alpha_j)``, ``alpha_j ~ Exp`` with mean 5 j, so that what a few examples show is one factor rather
+than many, and factors without support fade. The target starts on the first factor, with little noise.
+
+Values of heavy tails tell less than normal ones. The variance of a mean square of values of kurtosis g is e = (g - 1)/2
+times that of normal values, so n examples count as n/e. The noise of the target has ``InvGamma(1, min(0.3, 0.1 e))``,
+and its loadings ``N(0, 4 / (q (e - 1)))`` as well, which is nothing for normal values. The covariance of the factor
+model is revised (`budgetreg.algorithms.factors.covariance`) as if examples were e^2 times fewer: few values also show
+less than the whole kurtosis.
 
 References
 ----------
@@ -38,10 +43,13 @@ if TYPE_CHECKING:
     from budgetreg.revealed.collection import Block, Collected
     from budgetreg.revealed.columns import Rescaled
 
-_SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _PRECISION_MU = 0.01, 1.0, 0.3, 0.1
+_SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _RATE_TARGET, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1, 0.1
+
+_TAILS = 0.25
+"""Precision of the prior of the target's loadings, for each factor, by which e exceeds 1."""
 
 LEAST_NOISE = 0.02
-"""Rate of the prior ``InvGamma(1, rate)`` of the target's noise variance, in variances of the target."""
+"""Noise variance of the target at the start, in variances of the target."""
 
 _MIN_ALPHA = 0.1
 """Lower bound of alpha. Only alpha bounds the loadings of rarely seen columns, and without a bound both would drift."""
@@ -50,9 +58,10 @@ _START, _TARGET_START, _RATE_START = 0.1, 0.9, 5.0
 """Standard deviation of the initial loadings: small, random values that make the factors differ; the target's loading
 on the first factor; and alpha of the first factor, of which the next have multiples."""
 
-_BURN_IN, _MIN_KEPT, MOST_KEPT, _WORK = 60, 20, 100, 4_500_000
-"""Sweeps before those averaged when a chain starts; least and most sweeps averaged; and the work these may do in all.
-More data leave a narrower posterior, which fewer sweeps average well enough."""
+_BURN_IN, _MIN_KEPT, MOST_KEPT, _MOST_AT_ONCE, _WORK = 60, 20, 100, 1000, 4_500_000
+"""Least sweeps before those averaged when a chain starts; least and most sweeps averaged, and most if they are the first
+of their chain; and the work these may do in all. More data leave a narrower posterior, which fewer sweeps average well
+enough."""
 
 _MOST_FOR_DRAWS, _DRAWS_WORK = 60, _WORK // 3
 """Most sweeps averaged, and the work, if only draw probabilities are wanted: they need no accurate moments."""
@@ -93,9 +102,10 @@ class Posterior:
         self._W[:, -1], self._W[:, -1, 0], self._psi[:, -1] = 0.0, _TARGET_START, LEAST_NOISE
         self._starts = _RATE_START * np.arange(1.0, q + 1)
         self._alpha = np.tile(self._starts, (F, 1))
-        self._rates = np.append(np.full(c - 1, _RATE_PSI), LEAST_NOISE)
 
-    def moments(self, blocks: Sequence[Block], live: np.ndarray, sweeps: int, kept: int) -> Moments:
+    def moments(
+        self, blocks: Sequence[Block], live: np.ndarray, sweeps: int, kept: int, tails: np.ndarray | None = None
+    ) -> Moments:
         """Continue the chains, and return the mean of the moments over the last sweeps.
 
         Parameters
@@ -106,15 +116,18 @@ class Posterior:
             Columns to model; the moments of all others are 0.
         sweeps, kept : int
             Number of sweeps, and how many of the last are averaged.
+        tails : ndarray of float, shape (F,), optional
+            How many examples tell as much as one of normal values, see `StandardisedEntries.tails`; by default 1.
         """
         F, c, q = self._W.shape
+        tails = np.ones(F) if tails is None else tails
         self.sweeps += sweeps
         data = ArrangedValues(blocks, live, q)
         first, second, columns = np.zeros((F, c)), np.zeros((F, c, c)), [np.flatnonzero(of) for of in live]
         products = [np.zeros((of.size, of.size)) for of in columns]
         for sweep in range(sweeps):
             z = whitened(draw_factors(data, self._W, self._mu, self._psi, self._normal))
-            means, traces = self._draw_loadings(data, z, live)
+            means, traces = self._draw_loadings(data, z, live, tails)
             if sweep < sweeps - kept:
                 continue
             # Given the factors, loadings of different columns are independent, so their products have known means.
@@ -131,7 +144,9 @@ class Posterior:
         """Return standard normal numbers (F T, n), those of each stream from its generator."""
         return np.concatenate([rng.standard_normal((T, n), np.float32) for rng in self._rngs])
 
-    def _draw_loadings(self, data: ArrangedValues, z: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _draw_loadings(
+        self, data: ArrangedValues, z: np.ndarray, live: np.ndarray, tails: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw loadings and means, then psi, then alpha, given the factors.
 
         Returns
@@ -145,6 +160,8 @@ class Posterior:
         columns = np.flatnonzero(live)
         A, b = (of.reshape(F * c, -1)[columns] for of in data.sums(np.append(z, np.ones_like(z[:, :, :1]), axis=2)))
         prior = np.repeat(np.append(self._alpha, np.full((F, 1), _PRECISION_MU), axis=1)[:, None], c, axis=1)
+        more = _TAILS * q * (tails - 1)
+        prior[:, -1, :q] += (more * self._psi[:, -1])[:, None]
         row, column = lower_triangle(q + 1)
         precision = np.empty((columns.size, q + 1, q + 1))
         precision[:, row, column] = A
@@ -168,10 +185,13 @@ class Posterior:
         self._W, self._mu = drawn[:, :, :q], drawn[:, :, q]
         # the squares of the residuals, and what the prior adds, by completing the square
         residual = data.squares + of_all((np.square(noise) - np.square(projected)).sum(axis=0))
+        residual[:, -1] -= more * self._psi[:, -1] * np.square(self._W[:, -1]).sum(axis=1)
         residual = np.where(live, residual, 0.0)
         shapes = _SHAPE_PSI + (data.counts + q + 1) / 2
         gamma = [rng.standard_gamma(shape) for rng, shape in zip(self._rngs, shapes, strict=True)]
-        self._psi = (self._rates + np.maximum(residual, 0) / 2) / np.stack(gamma)
+        rates = np.full((F, c), _RATE_PSI)
+        rates[:, -1] = np.minimum(_RATE_PSI, _RATE_TARGET * tails)
+        self._psi = (rates + np.maximum(residual, 0) / 2) / np.stack(gamma)
         size = (np.square(self._W) / self._psi[:, :, None]).sum(axis=1)
         for f, rng in enumerate(self._rngs):
             gamma = rng.standard_gamma(_SHAPE_ALPHA + live[f].sum() / 2, size=q)
@@ -180,9 +200,12 @@ class Posterior:
 
 
 def posterior_of(
-    posterior: Posterior, collected: Collected, rescaled: Rescaled, given: SideInformation
+    posterior: Posterior, collected: Collected, rescaled: Rescaled, given: SideInformation, *, chain: bool = True
 ) -> tuple[StandardisedEntries, Moments]:
-    """Return everything revealed in standardised columns, and the posterior's moments of these."""
+    """Return everything revealed in standardised columns, and the posterior's moments of these.
+
+    Without `chain`, complete examples have the moments of `StandardisedEntries.sample_moments`.
+    """
     standardised = StandardisedEntries(
         rescaled.blocks,
         posterior.columns - 1,
@@ -191,6 +214,8 @@ def posterior_of(
         zero_is_meaningful=given.zero_is_meaningful,
         excess=rescaled.excess,
     )
+    if standardised.complete and not chain:
+        return standardised, standardised.sample_moments()
     moments = posterior_moments(posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws)
     return standardised, moments
 
@@ -211,15 +236,17 @@ def posterior_moments(
         Whether the moments are for draw probabilities alone, for which fewer sweeps are enough.
     """
     sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
-    kept = min(max(_MIN_KEPT, sweeps), min(_MOST_FOR_DRAWS, MOST_KEPT) if for_draws else MOST_KEPT)
-    before = min(kept // 3, _BURN_IN) if posterior.sweeps else _BURN_IN
-    moments = posterior.moments(standardised.blocks, standardised.live, before + kept, kept)
+    most = _MOST_FOR_DRAWS if for_draws else MOST_KEPT if posterior.sweeps else _MOST_AT_ONCE
+    kept = min(max(_MIN_KEPT, sweeps), most)
+    before = kept // 3 if posterior.sweeps else max(kept // 3, _BURN_IN)
+    tails = standardised.tails
+    moments = posterior.moments(standardised.blocks, standardised.live, before + kept, kept, tails)
     for f, is_live in enumerate(standardised.live):
         live, first = np.flatnonzero(is_live), moments.first[f]
         if live.size:
             cells, outer = np.ix_(live, live), np.outer(first, first)[np.ix_(live, live)]
             seen = centred_on(standardised.blocks, f, live, first)
-            moments.second[f][cells] = revised(seen, moments.second[f][cells] - outer) + outer
+            moments.second[f][cells] = revised(seen, moments.second[f][cells] - outer, tails[f] ** 2) + outer
     return moments
 
 
