@@ -164,7 +164,9 @@ def test_loadings_and_noise_are_drawn_from_their_conditional_distributions():
             drawn = np.append(chain._W[f, i], chain._mu[f, i])
             noise = np.linalg.cholesky(Z.T @ Z + prior).T @ (drawn - mean) / np.sqrt(psi[f, i])
             np.testing.assert_allclose(noise, normal[i], atol=1e-3)
-            rate = (0.3 if i < c - 1 else 0.1 * tails[f]) + (np.square(x - Z @ drawn).sum() + drawn @ scaled @ drawn) / 2
+            rate = (0.3 if i < c - 1 else 0.1 * tails[f]) + (
+                np.square(x - Z @ drawn).sum() + drawn @ scaled @ drawn
+            ) / 2
             assert chain._psi[f, i] == pytest.approx(rate / gamma[i], rel=1e-4)
     assert not means[~live].any() and not chain._W[~live].any() and not chain._mu[~live].any()
 

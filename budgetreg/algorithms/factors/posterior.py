@@ -59,8 +59,8 @@ _START, _TARGET_START, _RATE_START = 0.1, 0.9, 5.0
 on the first factor; and alpha of the first factor, of which the next have multiples."""
 
 _BURN_IN, _MIN_KEPT, MOST_KEPT, _MOST_AT_ONCE, _WORK = 60, 20, 100, 1000, 4_500_000
-"""Least sweeps before those averaged when a chain starts; least and most sweeps averaged, and most if they are the first
-of their chain; and the work these may do in all. More data leave a narrower posterior, which fewer sweeps average well
+"""Least sweeps before those averaged when a chain starts; least and most sweeps averaged, and most if a chain is new and
+none of its sweeps served a plan; and the work these may do in all. More data leave a narrower posterior, which fewer sweeps average well
 enough."""
 
 _MOST_FOR_DRAWS, _DRAWS_WORK = 60, _WORK // 3
@@ -216,12 +216,23 @@ def posterior_of(
     )
     if standardised.complete and not chain:
         return standardised, standardised.sample_moments()
-    moments = posterior_moments(posterior, standardised, collected.entries.size, for_draws=collected.is_for_draws)
+    moments = posterior_moments(
+        posterior,
+        standardised,
+        collected.entries.size,
+        for_draws=collected.is_for_draws,
+        at_once=not (posterior.sweeps or collected.draws),
+    )
     return standardised, moments
 
 
 def posterior_moments(
-    posterior: Posterior, standardised: StandardisedEntries, size: int, *, for_draws: bool = False
+    posterior: Posterior,
+    standardised: StandardisedEntries,
+    size: int,
+    *,
+    for_draws: bool = False,
+    at_once: bool = False,
 ) -> Moments:
     """Continue the chains by as many sweeps as the amount of data asks for, and return the revised moments.
 
@@ -234,9 +245,11 @@ def posterior_moments(
         Number of values of each stream.
     for_draws : bool
         Whether the moments are for draw probabilities alone, for which fewer sweeps are enough.
+    at_once : bool
+        Whether the chain is new and no plan is to come, so that no other sweeps bring it to its posterior.
     """
     sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
-    most = _MOST_FOR_DRAWS if for_draws else MOST_KEPT if posterior.sweeps else _MOST_AT_ONCE
+    most = _MOST_FOR_DRAWS if for_draws else _MOST_AT_ONCE if at_once else MOST_KEPT
     kept = min(max(_MIN_KEPT, sweeps), most)
     before = kept // 3 if posterior.sweeps else max(kept // 3, _BURN_IN)
     tails = standardised.tails
