@@ -774,7 +774,7 @@ class StandardisedEntries:
         return bool((self._counts == examples)[self.live].all())
 
     def sample_moments(self) -> Moments:
-        """Return moments of complete examples, and of as many more as there are columns, in which all are independent."""
+        """Return moments of complete examples, and of as many more as there are columns, of independent values."""
         F, c = self.live.shape
         second, examples = np.zeros((F, c, c)), 0
         for block in self.blocks:

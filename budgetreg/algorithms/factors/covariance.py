@@ -5,8 +5,9 @@ posterior mean S0 is not the last word, but counts as much as nu examples: the e
 
     l(S) - nu / 2 (log|S| + tr S^-1 S0),
 
-l the log likelihood of what was seen under ``N(m, S)``; nu is 3 examples per column, and more if tails are heavy. With few examples this is S0, and with more and more it becomes
-the maximum likelihood estimate, which is efficient whatever the covariance is.
+l the log likelihood of what was seen under ``N(m, S)``; nu is 3 examples per column, and more if tails are heavy. With
+few examples this is S0, and with more and more it becomes the maximum likelihood estimate, which is efficient whatever
+the covariance is.
 
 References
 ----------

@@ -59,8 +59,8 @@ _START, _TARGET_START, _RATE_START = 0.1, 0.9, 5.0
 on the first factor; and alpha of the first factor, of which the next have multiples."""
 
 _BURN_IN, _MIN_KEPT, MOST_KEPT, _MOST_AT_ONCE, _WORK = 60, 20, 100, 1000, 4_500_000
-"""Least sweeps before those averaged when a chain starts; least and most sweeps averaged, and most if a chain is new and
-none of its sweeps served a plan; and the work these may do in all. More data leave a narrower posterior, which fewer sweeps average well
+"""Least sweeps before those averaged when a chain starts; least and most sweeps averaged; most if a chain is new and no
+plan is to come; and the work these may do in all. More data leave a narrower posterior, which fewer sweeps average well
 enough."""
 
 _MOST_FOR_DRAWS, _DRAWS_WORK = 60, _WORK // 3
