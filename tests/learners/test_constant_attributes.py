@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.aemr import MomentRegression
-from budgetreg.algorithms.aemr.moments import label_regression
+from budgetreg.algorithms.aemr import TargetRegressionLearner
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.distributions import PowerLaw
@@ -18,11 +17,10 @@ from tests.learners.problems import line, shuffled
 from tests.tiers import slow_but
 
 LEARNERS = {
-    "moments": lambda: MomentRegression(name="test", partner="none", n_factors=3),
-    "both": lambda: MomentRegression(name="test", partner="auto", n_factors=3),
+    "regression": lambda: TargetRegressionLearner(name="test", n_factors=3),
     "factors": lambda: FactorRegression(name="test", n_factors=3),
 }
-each_learner = pytest.mark.parametrize("name", slow_but(["moments"], list(LEARNERS)))
+each_learner = pytest.mark.parametrize("name", slow_but(["regression"], list(LEARNERS)))
 
 
 def fitted(name, X, y, k, pilot=0, centred=False, intercept=False, raw=True):
@@ -106,21 +104,6 @@ def test_few_equal_values_are_no_certainty():
         assert equal.known(examples, centred=False).tolist() == [[False, known, known]]
 
 
-def test_an_intercept_changes_no_other_attribute():
-    rng = np.random.default_rng(0)
-    u = rng.normal(size=300)
-    i = np.arange(300) % 3
-    x = np.array([1.0, -2, 0.3])[i] * u + rng.normal(size=300)
-    plain = label_regression(i, x, u, 4)
-    more = np.append(i, np.full(20, 3)), np.append(x, np.full(20, 0.1)), np.append(u, rng.normal(size=20))
-    offset = label_regression(*more, 4, np.arange(4) == 3)
-    for one, other in ((plain.a, offset.a), (plain.v, offset.v)):
-        np.testing.assert_allclose(other[:3], one[:3], rtol=1e-3)
-    assert offset.live.tolist() == plain.live.tolist() == [True] * 3 + [False]
-    assert offset.constants.c.tolist() == pytest.approx([0, 0, 0, 0.1]) and not plain.constants.c.any()
-    assert 0 < offset.constants.variance[3] < plain.v[:3].mean() / 2
-
-
 @each_learner
 def test_a_constant_attribute_is_the_intercept(name):
     """In its unit, however small; at about the same error as with an intercept."""
@@ -139,7 +122,7 @@ def test_a_constant_attribute_is_the_intercept(name):
 def test_a_constant_means_nothing_where_unpaid_means_were_subtracted():
     X, y = line(100, 5)
     X, y = np.column_stack([X, np.full(100, -1.0)]), y + 3
-    raw, centred = (fitted("moments", X, y, 3, 10, raw=is_raw)[0][5] for is_raw in (True, False))
+    raw, centred = (fitted("regression", X, y, 3, 10, raw=is_raw)[0][5] for is_raw in (True, False))
     assert centred == 0 > raw
 
 
@@ -169,7 +152,7 @@ def test_a_known_constant_is_not_bought_again(name):
 def test_too_few_other_attributes_leave_constants_in():
     X, y = line(100, 5)
     X[:, :3] = 2.5
-    *_, bought = fitted("moments", X, y, 3, 50, centred=True, intercept=True)
+    *_, bought = fitted("regression", X, y, 3, 50, centred=True, intercept=True)
     assert bought.sum() == 150 and (bought[:3] > 0).all()
 
 
@@ -183,7 +166,7 @@ def test_attributes_of_probability_0_are_never_drawn():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["both", "factors"])
+@pytest.mark.parametrize("name", list(LEARNERS))
 def test_coins_that_all_show_1_are_learned(name):
     data = PowerLaw(d=20, alpha=0, norm="linf", n=100, n_test=10, implicit=False).draw(0, 0)
     X, y = np.asarray(data.X, dtype=float), data.y

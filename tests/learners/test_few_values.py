@@ -4,38 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis
 
-from budgetreg.algorithms.aemr.moments import label_regression
 from budgetreg.algorithms.factors.posterior import Posterior
 from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.columns import Moments, StandardisedEntries
-
-
-def test_few_values_are_regressed_as_in_a_literal_reference():
-    """With two to five values of each attribute, it matters how many degrees of freedom a variance has."""
-    rng, d = np.random.default_rng(1), 12
-    counts = 2 + np.arange(d) % 4
-    i = rng.permutation(np.repeat(np.arange(d), counts))
-    u = rng.normal(size=i.size)
-    x = rng.normal(size=d)[i] + rng.normal(size=d)[i] * u + 0.5 * rng.normal(size=i.size)
-    regression = label_regression(i, x, u, d)
-    seen = [(x[i == j], u[i == j]) for j in range(d)]
-    slopes = np.array([np.cov(x_j, u_j)[0, 1] / np.var(u_j, ddof=1) for x_j, u_j in seen])
-    spread = np.array([np.var(u_j) * len(u_j) for _, u_j in seen])
-    surplus = per_width = 0.0
-    for slope, uu, (x_j, u_j) in zip(slopes, spread, seen, strict=True):
-        if len(x_j) > 2:
-            residual = x_j - slope * u_j
-            variance = np.square(residual - residual.mean()).sum() / (len(x_j) - 2)
-            surplus += slope**2 * uu - variance
-            per_width += uu * variance
-    t = surplus / per_width
-    assert t > 2 * 0.02 / (spread.sum() / i.size)  # far above the lower bound
-    b = slopes * t / (t + 1 / spread)
-    left = np.array([np.var(x_j - b_j * u_j) * len(x_j) for b_j, (x_j, u_j) in zip(b, seen, strict=True)])
-    np.testing.assert_allclose(regression.b, b, rtol=1e-9)
-    np.testing.assert_allclose(regression.v, (left + 10 * left.sum() / (counts - 1).sum()) / (counts + 10), rtol=1e-9)
-    a = [np.mean(x_j - b_j * u_j) for b_j, (x_j, u_j) in zip(b, seen, strict=True)]
-    np.testing.assert_allclose(regression.a, a, rtol=1e-9)
 
 
 def test_gibbs_moments_of_few_values_equal_the_integral():
