@@ -786,7 +786,8 @@ class StandardisedEntries:
             examples += T
         variances = np.einsum("fcc->fc", second) / examples
         second /= examples + c
-        np.einsum("fcc->fc", second)[:] = variances
+        # Equal values do not show the variance to expect, which is the unit.
+        np.einsum("fcc->fc", second)[:] = np.where(self.live & (self._equal.counts > 0), 1.0, variances)
         return Moments(np.zeros((F, c)), second)
 
     def joint(self, moments: Moments, f: int) -> JointMoments:

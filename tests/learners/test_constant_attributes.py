@@ -105,15 +105,16 @@ def test_few_equal_values_are_no_certainty():
 
 
 @each_learner
-def test_a_constant_attribute_is_the_intercept(name):
-    """In its unit, however small; at about the same error as with an intercept."""
+@pytest.mark.parametrize("k", [3, 6])
+def test_a_constant_attribute_is_the_intercept(name, k):
+    """In its unit, however small; at about the same error as with an intercept. Also if rows are complete."""
     m = 150
     X, y = line(m, 5)
     X, y = np.column_stack([X - X.mean(axis=0), np.full(m, -0.1)]), y - y.mean() + 3
-    w, b, _ = fitted(name, X, y, 3)
+    w, b, _ = fitted(name, X, y, k)
     assert b == 0
     assert w[5] * -0.1 == pytest.approx(3, rel=0.07)
-    v, c, _ = fitted(name, X, y, 3, centred=True, intercept=True)
+    v, c, _ = fitted(name, X, y, k, centred=True, intercept=True)
     assert v[5] == pytest.approx(0, abs=1e-9)
     left, least = np.square(y - X @ w).mean(), np.square(y - X @ v - c).mean()
     assert left <= 1.5 * least <= 0.15 * np.square(y).mean()
