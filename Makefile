@@ -58,7 +58,6 @@ bench: MNIST := $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
 bench: $(VENV)/.installed-dev ## time cores, parts, growth, backends and figures (on MNIST, if it is in ROOT; a quarter of an hour)
 	$(BIN)/python scripts/bench.py $(MNIST)
 	$(BIN)/python scripts/bench_growth.py
-	$(BIN)/python scripts/bench_moments.py
 
 mnist: $(VENV)/.installed-mnist ## fetch MNIST into ROOT (data), or check and prepare the files that are there
 	$(BIN)/budgetreg fetch mnist_3v5 dataset.root='$(ROOT)'

@@ -207,7 +207,7 @@ _LARGEST = 1.2
 
 _ROWS, _WIDTH = 126, 12
 _LEARNERS = (
-    *("aemr", "aemr algo.partner=none", "aeml", "impute_ridge", "impute_ridge algo.impute=iterative", "fixed_subset"),
+    *("aemr", "aeml", "impute_ridge", "impute_ridge algo.impute=iterative", "fixed_subset"),
 )
 
 Column = Callable[[np.random.Generator], np.ndarray]

@@ -79,7 +79,7 @@ def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shorten_chains(patch: pytest.MonkeyPatch) -> None:
     """Let the chains of AEML and AEMR in this process be short."""
-    for name in ("_BURN_IN", "_MIN_KEPT", "MOST_KEPT"):
+    for name in ("_BURN_IN", "_MIN_KEPT", "MOST_KEPT", "_MOST_AT_ONCE"):
         patch.setattr(f"budgetreg.algorithms.factors.posterior.{name}", 5)
     for name in ("_ROUNDS", "_COMPLETE_ROUNDS"):
         patch.setattr(f"budgetreg.algorithms.aemr.target_regression.{name}", 2)

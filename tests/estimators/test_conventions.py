@@ -55,7 +55,8 @@ SLOW = (
 @pytest.fixture
 def short_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Average a tenth of the sweeps: conventions do not depend on accuracy, and thousands of fits take minutes."""
-    monkeypatch.setattr(posterior, "MOST_KEPT", posterior.MOST_KEPT // 10)
+    for name in ("MOST_KEPT", "_MOST_AT_ONCE"):
+        monkeypatch.setattr(posterior, name, getattr(posterior, name) // 10)
 
 
 @pytest.mark.slow

@@ -52,9 +52,9 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         {"k": 4, "algo.draws": "everything", "pilot": 0, "algo.n_factors": 2, "seed": 1},
     ),
     "some of what is present": (AEML(k=2, n_factors=2, pilot=0), {"k": 2, "algo.n_factors": 2, "pilot": 0}),
-    "moments": (
-        ESTIMATORS["AEMR"](k=3, n_factors=2, partner="none"),
-        {"k": 3, "algo.n_factors": 2, "algo.partner": "none"},
+    "regression of the target": (
+        ESTIMATORS["AEMR"](k=3, n_factors=2, prices="ignored"),
+        {"k": 3, "algo.n_factors": 2, "algo.prices": "ignored"},
     ),
     "steps in the 2-ball": (ESTIMATORS["AERR"](k=3, **CONSTANTS), {"k": 3, **FIXED}),
     "moments given": (

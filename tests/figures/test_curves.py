@@ -296,7 +296,7 @@ def test_no_two_learners_share_colour_and_marker() -> None:
     names = catalogue.options("algo")
     assert len(set(map(style, names))) == len(names)
     figures = [
-        "aer aerr aelr ddaerr ddaelr ddaerr_two_phase ddaelr_two_phase aesvr baseline naive aemr aeml aemr_cv ridge",
+        "aer aerr aelr ddaerr ddaelr ddaerr_two_phase ddaelr_two_phase aesvr baseline naive aemr aeml ridge",
         "popca popca_passive popca_importance mbeg mbeg_plus oja grouse petrels aefa aefa_streaming zero_filled_pca",
     ]
     for learners in map(str.split, figures):
@@ -307,7 +307,6 @@ def test_our_learners_are_heavy_and_those_that_see_full_rows_are_black() -> None
     styles = {algo: style(algo) for algo in catalogue.options("algo")}
     assert {algo for algo, each in styles.items() if each.heavy} == {
         "aemr",
-        "aemr_cv",
         "aeml",
         "aefa",
         "aefa_streaming",

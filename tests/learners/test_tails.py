@@ -11,7 +11,6 @@ from budgetreg.revealed.collection import Block
 from budgetreg.revealed.columns import Rescaled, StandardisedEntries, excess, infinite_variance, inflation
 from tests.plans import planned
 
-
 BOTH = {"centred": True, "intercept": True}
 
 

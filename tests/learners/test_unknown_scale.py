@@ -58,12 +58,10 @@ def error(estimator: ImputeRidge | AEMR | AEML | FixedSubset | SGDImpute, X: np.
 
 
 QUICK = [
-    *(lambda: AEMR(k=3, partner="none"), lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3)),
+    *(lambda: AEMR(k=3), lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3)),
     lambda: SGDImpute(k=3, B=3.0, eta=0.03),
 ]
-SLOW = [
-    *(lambda: AEMR(k=3), lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")),
-]
+SLOW = [lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")]
 
 
 @pytest.mark.parametrize(

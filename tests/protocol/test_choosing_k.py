@@ -147,7 +147,7 @@ def test_learners_that_cannot_choose_are_refused_and_a_total_is_needed() -> None
     assert able == ["aeml", "aemr"]
     for words, said in {
         ("algo=aelr", "k=auto", "total=100"): "use one of aeml, aemr",
-        ("algo=aemr", "algo.partner=none", "k=auto", "total=100"): "cannot choose k with its options",
+        ("algo=aemr", "algo.draws=everything", "k=auto", "total=100"): "cannot choose k with its options",
         ("algo=aemr", "k=auto"): "k=auto: needs total=T",
     }.items():
         with pytest.raises(ConfigError, match=said):

@@ -90,12 +90,11 @@ def test_every_learner_has_a_file() -> None:
     full = {"online_ridge", "online_lasso", "ridge", "lasso"}
     subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
     subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
-    factors = {"aeml", "aefa", "aefa_streaming"}
-    moments = {"aemr", "aemr_cv"}
+    factors = {"aemr", "aeml", "aefa", "aefa_streaming"}
     names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge", "sgd_impute", "fixed_subset"}
     since = {"corrected_lasso", "corrected_ridge", "cocolasso", "hmlasso", "debiased_sgd", "two_phase_sparse"}
     since |= {"exploration", "hybrid", "normal_ml", "impute_iterative"}
-    names |= since | {*guided, *full, *subspaces, *factors, *moments}
+    names |= since | {*guided, *full, *subspaces, *factors}
     assert set(catalogue.options("algo")) == names
 
 

@@ -100,8 +100,7 @@ SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7
         ["algo=aer", "k=4", "dataset=power_law", "dataset.d=9", "algo.average=suffix", "dataset.split=random"],
         ["algo=aesvr", "k=8", "dataset=sphere"],
         ["algo=aelr", "k=4", "dataset=digits_3v5", "dataset.center=full"],
-        ["algo=aemr", "k=3", "dataset=power_law", "dataset.d=9", "algo.partner=none"],
-        pytest.param(["algo=aemr", "k=3", "dataset=power_law", "dataset.d=9"], marks=pytest.mark.slow),
+        ["algo=aemr", "k=3", "dataset=power_law", "dataset.d=9"],
     ],
 )
 def test_repetitions_have_the_same_numbers_together_and_alone(learner):

@@ -93,12 +93,6 @@ def test_nothing_is_known_at_first(targets: list[float]) -> None:
     assert np.isfinite(model.predict(np.full((1, 3), np.nan), return_std=True)).all()
 
 
-def test_unknown_targets_are_not_in_the_mean() -> None:
-    choices = FitOptions("aemr", options={"partner": "none"})
-    learned = learn_table(choices, np.full((5, 3), np.nan), np.array([1.0, 2.0, 3.0, np.nan, np.nan]))
-    assert learned.model["b"] == 2
-
-
 def test_constant_and_unseen_attributes_are_independent_of_the_others() -> None:
     _, Z, y = factor_table(30, 4, 0.8)
     Z[:, 1], Z[:, 2] = 7.0, np.nan
@@ -141,11 +135,11 @@ def test_everything_needs_the_budget_of_everything() -> None:
 
 
 def test_covariances_with_the_target_take_the_regressor_for_right_if_examples_are_complete_alone() -> None:
-    X, Z, y = factor_table(400, 6, 0.5)  # so many that no unit is uncertain
-    implied = []
+    """Otherwise they are those of the factor model, than which the regressor is better here."""
+    X, Z, y = factor_table(200, 20, 0.5)
+    cosines = []
     for values in (X[:40], Z):
         model = learn(values, y[: len(values)], seed=1)
         direction = np.linalg.solve(model.covariance, model.shared)
-        cosine = direction @ model.w / np.linalg.norm(direction) / np.linalg.norm(model.w)
-        implied.append(bool(cosine > 1 - 1e-4))
-    assert implied == [True, False]
+        cosines.append(direction @ model.w / np.linalg.norm(direction) / np.linalg.norm(model.w))
+    assert cosines[0] > 1 - 1e-4 and cosines[1] < 0.98

@@ -150,7 +150,8 @@ def commands(folder: Path, *lines: Sequence[bytes], user: Sequence[str] = ()) ->
 import os, sys
 from budgetreg.algorithms.factors import posterior
 from budgetreg.cli.app import main
-posterior._BURN_IN = posterior._MIN_KEPT = posterior.MOST_KEPT = 5  # as the fixture short_chains
+# as the fixture short_chains
+posterior._BURN_IN = posterior._MIN_KEPT = posterior.MOST_KEPT = posterior._MOST_AT_ONCE = 5
 for line in {lines!r}:
     if code := main(list(map(os.fsdecode, line))):
         sys.exit(code)
