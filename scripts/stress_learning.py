@@ -206,9 +206,7 @@ _LARGEST = 1.2
 """Mean error, relative to that of predicting the mean."""
 
 _ROWS, _WIDTH = 126, 12
-_LEARNERS = (
-    *("aemr", "aeml", "impute_ridge", "impute_ridge algo.impute=iterative", "fixed_subset"),
-)
+_LEARNERS = ("aemr", "aeml", "impute_ridge", "impute_ridge algo.impute=iterative", "fixed_subset")
 
 Column = Callable[[np.random.Generator], np.ndarray]
 

@@ -43,7 +43,7 @@ def test_every_option_takes_several_values_in_some_learner():
     single = {
         (core, name) for core, options in seen.items() for name, values in options.items() if len(values - {None}) < 2
     }
-    planned = {("moment_regression", "prices"), ("factor_regression", "prices")}
+    planned = {("target_regression", "prices"), ("factor_regression", "prices")}
     everything = {(core, name) for core, learner in cores().items() for name in learner.options_without_draws}
     assert single == {("svr", "update"), ("two_phase", "data_point"), ("partial", "moments"), *planned, *everything}
 

@@ -33,7 +33,7 @@ INSTEAD = {
 # A power law is a shape of a curve. All others are names: of code, commands, options, files, results and sections.
 NAMES = re.compile(
     r"power laws?|`+[^`]*`+|\w+(?:[/=.]\w+)+|<!--.*?-->|!\[\w+:|(?:\[\w+)?\]\([^)]*\)|\$[^$]*\$"
-    r"|^#+ \w+$|^ *\w+ : [^\n]*|\bpartner: \w+",
+    r"|^#+ \w+$|^ *\w+ : [^\n]*",
     re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
 SOURCES = sorted(

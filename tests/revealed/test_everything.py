@@ -63,7 +63,6 @@ def test_budgets_hold() -> None:
         list(collect_everything(accessor, [5]))
 
 
-@pytest.mark.slow
 def test_of_complete_rows_it_is_what_draws_of_all_attributes_reveal() -> None:
     X, y = table(60, 4)
     everything, drawn = AEMR().fit(X, y), AEMR(k=4, pilot=0).fit(X, y)
