@@ -102,7 +102,6 @@ class Batching(Enum):
     """The streams of examples that may advance together; no number of a stream depends on the others."""
 
     IN_STEP = "all, example by example: folds and final runs of several repetitions"
-    WHILE_SMALL = "all, as long as a run sees so little that steps take longer than what they compute"
     APART = "streams of one repetition together; mixing repetitions saves nothing"
     WITH_ITS_FOLDS = "the folds of a repetition, which share work and are never separated"
 

@@ -25,9 +25,6 @@ COUNT_BYTES = 24
 WORKER_BYTES = 1 << 30
 """Memory of one worker for the replicas that advance together, and for the data that they read."""
 
-SMALL = 20_000
-"""Most attributes of a run that is small: its repetitions are worth more together than one finished after the other."""
-
 _MOST = 8
 """Names in a list."""
 
@@ -161,9 +158,7 @@ class Plan(Spending):
     @property
     def repetitions_at_once(self) -> int:
         """The number of repetitions that advance together; no result depends on it."""
-        batching = self.config.algo.batching
-        small = batching is Batching.WHILE_SMALL and self.attributes_final <= SMALL
-        if not (batching is Batching.IN_STEP or small) or self.data_bytes is None:
+        if self.config.algo.batching is not Batching.IN_STEP or self.data_bytes is None:
             return 1
         of_a_repetition = self.folds + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // of_a_repetition, WORKER_BYTES // self.data_bytes))

@@ -354,9 +354,9 @@ The folder of each figure has its curves (`curves.csv`), the chosen parameters a
 
 `budgetreg reproduce` makes all of this again. The same versions of the libraries and the same family of processors give
 the same bytes, and other processors the same numbers to 1e-9 (`budgetreg verify`), with two exceptions. AERR, DDAERR
-and its two-phase form weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. In AEML, AEMR
-and `aemr_cv`, round-off changes the Markov chains and the draws. The results of all these differ between processor
-types, but have the same distribution.
+and its two-phase form weigh a revealed value by |w|²/w_j, which is unbounded, so that round-off grows. In AEML and
+AEMR, round-off changes the Markov chains and the draws. The results of all these differ between processor types, but
+have the same distribution.
 """
 
 

@@ -295,9 +295,9 @@ def test_outputs_are_of_accurate_moments(monkeypatch):
     """Plans at a checkpoint use the moments of its output, and the others get less accurate ones."""
     purposes = []
 
-    def noted(*arguments, for_draws):
+    def noted(*arguments, for_draws, **options):
         purposes.append(for_draws)
-        return posterior_moments(*arguments, for_draws=for_draws)
+        return posterior_moments(*arguments, for_draws=for_draws, **options)
 
     monkeypatch.setattr(chains, "posterior_moments", noted)
     X, y = line(40, 6)

@@ -12,9 +12,9 @@ from budgetreg.algorithms.aemr.target_regression import (
     LEAST_NOISE,
     CompleteRegression,
     Equations,
+    Known,
     TargetRegression,
     WeightsPrior,
-    Known,
     averaged,
     expected_parts,
 )

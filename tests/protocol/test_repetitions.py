@@ -145,12 +145,6 @@ def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(averag
         assert first == pytest.approx(second, rel=1e-9)
 
 
-def test_small_runs_of_aemr_advance_together_and_large_ones_are_finished_one_by_one():
-    small, large = (planned("algo=aemr", "dataset=digits_3v5", f"k={k}") for k in (4, 64))
-    assert small.repetitions_at_once > 1
-    assert large.repetitions_at_once == 1
-
-
 def test_offline_learners_advance_all_folds_of_a_repetition_together():
     plan = planned("algo=ridge", "k=64", "backend.batch_size=1")
     assert (plan.streams_at_once, plan.repetitions_at_once) == (10, 1)
