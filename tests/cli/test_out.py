@@ -33,9 +33,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "new.csv").write_text("id,a,b,c\nn1,1,2,3\nn2,2,3,5\n")
     (folder / "theirs").write_bytes(THEIRS)
     study = budgetreg.Study.create(folder / "trial.db", examples=folder / "table.csv", targets="y", id="id")
-    order = study.ask(spend=3)
+    order = study.ask(spend=6)
     order.to_csv(folder / "order.csv", index=False)
-    order.assign(value=1.0).to_csv(folder / "filled.csv", index=False)
+    order.assign(value=range(len(order))).to_csv(folder / "filled.csv", index=False)
     study.export(folder / "model.npz")
     study.close()
     return folder
@@ -143,7 +143,7 @@ def test_only_what_can_be_computed_again_is_replaced(here: Path, capsys: pytest.
 
 
 def test_an_order_with_results_is_not_written_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = "study ask trial.db spend=3 order=1 out=again.csv"
+    words = "study ask trial.db spend=6 order=1 out=again.csv"
     call(capsys, words)
     order = (here / "again.csv").read_text()
     for changed in (
