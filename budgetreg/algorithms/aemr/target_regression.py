@@ -294,12 +294,15 @@ class Draws(NamedTuple):
         Mean of the quadratic form.
     square : ndarray of float, shape (p,)
         Mean of the squares.
+    parameters : float
+        Effective number of weights: what a draw leaves in the mean more than their mean does, in variances.
     """
 
     mean: np.ndarray
     residual: float
     form: float
     square: np.ndarray
+    parameters: float
 
 
 class WeightsPrior:
@@ -359,7 +362,7 @@ class WeightsPrior:
                 square += np.square(w) / kept
                 residual += equations.residual(w) / kept
                 size += float(w @ form @ w) / kept
-        return Draws(mean, residual, size, square)
+        return Draws(mean, residual, size, square, max(0.0, residual - equations.residual(mean)))
 
     def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
         odds = np.log(self._pi / (1 - self._pi)) + np.log(_SMALL) / 2 + w**2 / (2 * self._t) * (1 / _SMALL - 1)
@@ -373,8 +376,9 @@ class WeightsPrior:
 
 # The average of the factor model's regressor and of this regression. If examples are complete, the regression depends
 # on no model of the attributes, and stands alone. Otherwise it fits errors of M as well, and counts as far as it is
-# clearly better: by the difference of log likelihoods of the targets revealed, less two standard errors of it.
-# As many examples as there are attributes do not count, because the weights were fitted to them.
+# clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the weights being
+# fitted to these targets, which is their effective number, and less two standard errors. Where tails are heavy, errors
+# of M weigh as much as if examples were fewer, and so does the number of weights.
 
 _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
@@ -452,11 +456,10 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
     return parts
 
 
-def _share(regression: TargetRegression, w: np.ndarray, by_factors: np.ndarray) -> float:
-    """Return the weight in the average of the regression, whose weights are w (p,)."""
-    gains = regression.log_densities(w) - regression.log_densities(by_factors)
-    counted = max(0, gains.size - len(w))
-    clear = counted * gains.mean() - _ERRORS * np.sqrt(counted) * gains.std()
+def _share(regression: TargetRegression, draws: Draws, by_factors: np.ndarray, tails: float) -> float:
+    """Return the weight of the regression in the average, given draws of its weights and those of the factor model."""
+    gains = regression.log_densities(draws.mean) - regression.log_densities(by_factors)
+    clear = gains.sum() - tails * draws.parameters - _ERRORS * np.sqrt(gains.size) * gains.std()
     return float(1 - np.exp(-max(0.0, clear)))
 
 
@@ -485,10 +488,11 @@ def averaged(known: Known, origin: np.ndarray, f: int, rng: np.random.Generator,
         return Average(first, second, inflation, False)
     covariance = second - np.outer(first, first)
     M, mean = covariance[np.ix_(live, live)], first - origin[f]
-    w = regression.solve(rng).mean
+    draws = regression.solve(rng)
+    w = draws.mean
     if not regression.complete:
         by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
-        share = _share(regression, w, by_factors)
+        share = _share(regression, draws, by_factors, float(known.standardised.tails[f]))
         w = share * w + (1 - share) * by_factors
     first, level, shared = first.copy(), float(mean[live] @ w), M @ w
     if intercept:  # predictions go through the target's mean where attributes are at their origin
