@@ -210,6 +210,11 @@ class AttributeDraws:
         self._draw = fixed_size(self._p, self._k)
         self._block = self._block[:0]
 
+    @property
+    def draws_all(self) -> bool:
+        """Whether each example shows all attributes."""
+        return self._k == self.priced.size
+
     def take(self, examples: int, available: np.ndarray | None = None) -> np.ndarray:
         """Return the attributes (T, width) of the next examples; rows of groups are filled up with d.
 
@@ -271,6 +276,11 @@ class Collected:
     def is_for_draws(self) -> bool:
         """Whether nothing but draw probabilities is wanted."""
         return not self.is_checkpoint
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether examples show all values that exist, so that there is nothing to plan."""
+        return all(draws.draws_all for draws in self.draws)
 
     def plan(
         self,

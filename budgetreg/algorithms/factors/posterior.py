@@ -221,7 +221,7 @@ def posterior_of(
         standardised,
         collected.entries.size,
         for_draws=collected.is_for_draws,
-        at_once=not (posterior.sweeps or collected.draws),
+        at_once=collected.is_everything and not posterior.sweeps,
     )
     return standardised, moments
 
