@@ -196,6 +196,43 @@ def read_prices(
     return Prices(known, tuple(stated[head][0] if head == at else 0.0 for at, head in enumerate(heads)), unit)
 
 
+def priced(names: Sequence[str], costs: Sequence[float | None], groups: Groups | None) -> Prices:
+    """Return the prices of attributes, given by value.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The d attributes, for messages.
+    costs : sequence of float or None
+        What each costs; None where another attribute of its group states the price.
+    groups : Groups or None
+        As for `read_prices`.
+
+    Raises
+    ------
+    ConfigError
+        If a price is missing or impossible, a group has two prices, or all prices are 0.
+    """
+    heads = groups.heads if groups else tuple(range(len(names)))
+    stated: dict[int, float] = {}
+    for head, name, given in zip(heads, names, costs, strict=True):
+        if given is None:
+            continue
+        cost = float(given)
+        if not (1 / LARGEST <= cost <= LARGEST or cost == 0):
+            raise ConfigError(
+                f"costs: the price of {quoted(name)} is {cost:g}: it must be 0, or from {1 / LARGEST:g} to {LARGEST:g}"
+            )
+        if stated.setdefault(head, cost) != cost:
+            raise ConfigError(f"costs: the group of {quoted(name)} has the price {stated[head]:g} already")
+    missing = [quoted(name) for head, name in zip(heads, names, strict=True) if head not in stated]
+    if missing:
+        raise ConfigError(f"costs: no price for {shown(missing)}: each of the {len(names)} attributes needs one")
+    if not any(stated.values()):
+        raise ConfigError("costs: every price is 0, so there is nothing to buy; give one price above 0")
+    return Prices(tuple(names), tuple(stated[head] if head == at else 0.0 for at, head in enumerate(heads)))
+
+
 def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1) -> Groups | None:
     """Read a list of groups; attributes that are not in it are alone.
 
@@ -426,12 +463,10 @@ def _exclude_each_other(X: np.ndarray) -> bool:
     return bool(np.isin(X, (0, 1)).all() and (X.sum(axis=1) <= 1).all() and X.any(axis=0).all())
 
 
-@lru_cache(maxsize=4)
 def in_groups(data: Dataset, groups: Groups) -> Dataset:
     """Return data whose attributes are bought in groups; a group of which a value is missing is missing as a whole.
 
-    The fingerprint of the data includes the groups. Equal arguments give the same object, whose arrays repetitions
-    share.
+    The fingerprint of the data includes the groups.
     """
     available = data.available
     if available is not None:

@@ -219,7 +219,7 @@ class DatasetConfig:
     options : mapping of str to Any
         The keys that only this kind has.
     given : Dataset or None
-        Data in memory, which replace those that the options name; None on the command line.
+        Data in memory, which replace those that the options name; None on the command line. Their prices are `costs`.
     """
 
     name: str
@@ -228,7 +228,7 @@ class DatasetConfig:
     split: str
     test_fraction: float
     options: Mapping[str, Any]
-    costs: str | None = None
+    costs: str | Prices | None = None
     unit: str | None = None
     given: Dataset | None = None
 
@@ -283,7 +283,7 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     data = config.given or _read(config, seed, repetition, targets)
     groups = _groups_of(config, data)
     if groups is not None:
-        data = in_groups(data, groups)
+        data = _grouped(data, groups)
     elif config.own_data and not config.given:
         data = with_proposed_groups(data)
     if not config.scaled_by_ranges:
@@ -311,9 +311,9 @@ def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:
     """
     own, costs = config.options.get("groups"), config.costs
     groups = read_groups(at_home(own), *_columns(data)) if own else None
-    if costs in (None, BUNDLED, EQUAL) or (own and groups is None):
+    if not isinstance(costs, str) or costs in (BUNDLED, EQUAL) or (own and groups is None):
         return groups
-    listed = groups_of_prices(at_home(str(costs)), *_columns(data))
+    listed = groups_of_prices(at_home(costs), *_columns(data))
     if listed and groups and listed != groups:
         raise ConfigError(
             f"dataset.groups={own}: {costs} has groups already, in its column group; leave out one of them"
@@ -334,8 +334,8 @@ def located(config: DatasetConfig) -> DatasetConfig:
         if config.options[key] is not None
     }
     costs = config.costs
-    if costs not in (None, BUNDLED, EQUAL):
-        costs = str(at_home(str(costs)).absolute())
+    if isinstance(costs, str) and costs not in (BUNDLED, EQUAL):
+        costs = str(at_home(costs).absolute())
     return replace(config, options={**config.options, **paths}, costs=costs)
 
 
@@ -349,9 +349,9 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
     DataError
         If the list cannot be used, see `budgetreg.data.attributes.read_prices`.
     """
-    path: Path | str | None = config.costs
-    if path is None:
-        return None
+    path: Path | str | Prices | None = config.costs
+    if path is None or isinstance(path, Prices):
+        return path
     if path == BUNDLED:
         path = kinds()[config.kind].prices(config.options)
         if path is None:
@@ -360,6 +360,10 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
             )
     names, d, dropped, first = _columns(data)
     return read_prices(path, names, d, config.unit or UNIT, dropped, data.groups, first)
+
+
+_grouped = lru_cache(maxsize=4)(in_groups)
+"""Equal arguments give the same object, whose arrays repetitions share."""
 
 
 @lru_cache(maxsize=4)

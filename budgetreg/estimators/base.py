@@ -18,15 +18,19 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from budgetreg.algorithms.conditional import conditional_means, conditional_variances
 from budgetreg.algorithms.learner import Learner, Missing
 from budgetreg.config.options import options_of
-from budgetreg.data.dataset import Sparse, Values, label, size_fault
+from budgetreg.data.dataset import Sparse, Values, label, numbered, size_fault
+from budgetreg.data.tables import text_of
 from budgetreg.errors import UserError
-from budgetreg.estimators.containers import Observe, Observed, checked, largest_of, plain, refuse_sizes
+from budgetreg.estimators.containers import Observe, Observed, checked, each_of, largest_of, plain, refuse_sizes
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.notices import Notice
 from budgetreg.protocol.in_memory import FitOptions, Learned, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 
-_OWN = ("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k", "predict_k")
+_OWN = (
+    *("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k", "predict_k"),
+    *("costs", "groups", "total"),
+)
 """Parameters that are no options of the learner and none of its constants."""
 
 _MOST_SEEDS = 2**31
@@ -45,7 +49,7 @@ class BudgetEstimator(BaseEstimator):
 
     algo: ClassVar[str]
     tuned: ClassVar[bool]
-    k: int | None
+    k: int | str | None
     n_features_in_: int
 
     @property
@@ -110,7 +114,7 @@ class BudgetEstimator(BaseEstimator):
             values, target = self._checked(X, y)
             d, fitted_names = self.n_features_in_, getattr(self, "feature_names_in_", None)
             names = () if fitted_names is None else tuple(map(str, fitted_names))
-        learned = self._learned(self._choices(callable(X)), values, target, names)
+        learned = self._learned(self._choices(names, d, callable(X)), values, target, names)
         self.n_features_in_ = d
         if fitted_names is None and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -143,6 +147,7 @@ class BudgetEstimator(BaseEstimator):
             shown = [label(i, () if names is None else list(map(str, names)), ()) for i in learned.left_out]
             warnings.warn(f"{of_unknown_scale()}: {listed(shown)}", Notice, stacklevel=4)
         self.attributes_seen_ = int(learned.run["attributes_total"])
+        self.cost_ = learned.run.get("cost_total")
         if self.tuned:
             self.best_params_ = {python_name(name): learned.run[f"p_{name}"] for name in self._learner.tuned}
             self.attributes_tuning_ = int(learned.run["attributes_tuning"])
@@ -152,8 +157,8 @@ class BudgetEstimator(BaseEstimator):
         """Store what was learned."""
         raise NotImplementedError
 
-    def _choices(self, on_demand: bool) -> FitOptions:
-        """Return what the parameters say, as values."""
+    def _choices(self, names: Sequence[str], d: int, on_demand: bool) -> FitOptions:
+        """Return what the parameters say, as values, for d attributes with names or none."""
         learner, given = self._learner, {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         if given["k"] is None and not sees_all(learner):
             raise ValueError(f"{type(self).__name__}: k is needed, the number of attributes to see of each example")
@@ -174,7 +179,13 @@ class BudgetEstimator(BaseEstimator):
             {name: given[parameter] for name, parameter in constants.items()} if constants else None,
             center=given["center"],
             scale=given["scale"],
+            total=given["total"],
         )
+        if given["costs"] is not None:
+            prices = np.array(plain(each_of(given["costs"], "costs", names, d), "costs"), dtype=np.float64).tolist()
+            choices = replace(choices, costs=tuple(None if np.isnan(price) else price for price in prices))
+        if given.get("groups") is not None:
+            choices = replace(choices, groups=numbered([*map(text_of, each_of(given["groups"], "groups", names, d))]))
         if self.tuned:
             grid = {name: list(values) for name, values in (given["grid"] or {}).items()}
             choices = replace(choices, grid=grid, folds=given["folds"])
@@ -305,6 +316,8 @@ def _continues(estimator: "ContinuedEstimator") -> bool:
             f"{type(estimator).__name__}: the pilot is a share of all examples; give a number of rows, such as pilot=0 "
             "with scale='none'"
         )
+    if given["total"] is not None:
+        raise ValueError(f"{type(estimator).__name__}: a total ends a fit, and partial_fit learns from every example")
     estimator._refuse_unpaid()
     return True
 
@@ -353,7 +366,8 @@ class ContinuedEstimator(BudgetEstimator):
             target = self._targets(y)
             check_consistent_length(X, target)
         d = X.shape[1]
-        choices = self._continuing_choices()
+        names = tuple(map(str, getattr(self, "feature_names_in_", ())))
+        choices = self._continuing_choices(names, d)
         if seen is not None and d != seen.shape[1]:
             raise ValueError(f"{type(self).__name__}.partial_fit: X has {d} attributes, not {seen.shape[1]} as before")
         if seen is None:
@@ -369,16 +383,15 @@ class ContinuedEstimator(BudgetEstimator):
         values.flat[seen.cells] = seen.values
         if target is not None and seen.y is not None:
             target = np.concatenate([seen.y, target])
-        names = tuple(map(str, getattr(self, "feature_names_in_", ())))
         observed = Observed(observe, values)
         self._adopt(self._learned(choices, observed, target, names, ordered=True))
         cells = np.flatnonzero(~np.isnan(values))
         self._seen = Seen(choices, observed.shape, target, cells, values.take(cells))
         return self
 
-    def _continuing_choices(self) -> FitOptions:
+    def _continuing_choices(self, names: Sequence[str], d: int) -> FitOptions:
         """Return what the parameters say, with the seed of the first call."""
-        choices = self._choices(on_demand=True)
+        choices = self._choices(names, d, on_demand=True)
         if self._seen is None:
             return choices
         before = self._seen.choices
@@ -401,6 +414,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         "intercept_ : float": "The prediction where all attributes are 0.",
         "support_ : ndarray of int": "The attributes that predictions see: all, or at most `predict_k`.",
         "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
+        "cost_ : float or None": "The same bill in money, if there are `costs`.",
         "n_features_in_ : int": "Number of attributes d.",
         "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
     }
@@ -476,6 +490,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Conti
         "components_ : ndarray of shape (n_components, d)": "Orthonormal rows, for ``(x - mean_) * scale_``.",
         "mean_, scale_ : ndarray of shape (d,)": "An attribute x is used as ``(x - mean_) * scale_``.",
         "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
+        "cost_ : float or None": "The same bill in money, if there are `costs`.",
         "n_features_in_ : int": "Number of attributes d.",
         "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
     }

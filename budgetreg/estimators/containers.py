@@ -4,7 +4,7 @@ Or a function that measures values while they are learned from, see `Observed`.
 """
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from budgetreg.data.dataset import LARGEST, label, size_fault
-from budgetreg.errors import described
+from budgetreg.errors import described, nearest, quoted
 
 _TEXT = "holds text, and numbers are needed: convert it, for example with astype(float)"
 _DATES = "holds dates, and numbers are needed: give the days since a date, for example"
@@ -133,6 +133,38 @@ def checked(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
         X.sum_duplicates()
     refuse_sizes(X, "X", getattr(estimator, "feature_names_in_", ()), small=False)
     return X
+
+
+def each_of(given: Any, name: str, names: Sequence[str], d: int) -> list[Any]:
+    """Return what is given of each of d attributes, None where nothing is.
+
+    Parameters
+    ----------
+    given : mapping, Series or sequence
+        By the attribute's name, or in the order of the attributes.
+    name : str
+        What messages call it.
+    names : sequence of str
+        Names of the attributes; empty if they have none.
+    d : int
+        Number of attributes.
+
+    Raises
+    ------
+    ValueError
+        If there is another number of entries, or one has the name of no attribute.
+    """
+    if isinstance(given, Mapping) or (hasattr(given, "iloc") and given.ndim == 1):
+        if not names:
+            raise ValueError(f"{name}: X has no names of attributes: give a list of {d} entries in their order")
+        by_name = dict(given.items())
+        unknown = next((key for key in by_name if key not in names), None)
+        if unknown is not None:
+            raise ValueError(f"{name}: X has no attribute {quoted(str(unknown))}{nearest(str(unknown), names)}")
+        return [by_name.get(key) for key in names]
+    if np.shape(given) != (d,):
+        raise ValueError(f"{name} has shape {np.shape(given)}: ({d},) is needed, one entry for each attribute of X")
+    return list(given)
 
 
 def refuse_sizes(X: Any, name: str, names: Sequence[str] = (), *, small: bool = True) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from budgetreg.algorithms.learner import Learner, Missing, Observation
 from budgetreg.algorithms.registry import read, section
 from budgetreg.config import catalogue
-from budgetreg.config.options import Requirement, options_of
+from budgetreg.config.options import AUTO, Requirement, options_of
 
 
 class Argument(NamedTuple):
@@ -65,6 +65,10 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
         listed.append(Argument("center", None, "{'none', 'full'} or None", _CENTER_SUBSPACE))
     scales = (_SCALES, _SCALE) if learner.predicts else ("{'max_abs', 'none'} or None", _SCALE_SUBSPACE)
     listed.append(Argument("scale", None, *scales))
+    listed.append(Argument("costs", None, "array-like of shape (d,), dict or None", _costs(learner)))
+    if learner.draws_groups:
+        listed.append(Argument("groups", None, "array-like of shape (d,), dict or None", _GROUPS))
+    listed.append(Argument("total", None, "int or None", _TOTAL))
     listed.append(Argument("random_state", 0, "int, RandomState instance or None", _RANDOM))
     return listed
 
@@ -105,9 +109,25 @@ _SCALE_SUBSPACE = (
 _RANDOM = "Seed of the order of the examples and of all draws. None takes another seed at each fit."
 
 
+_GROUPS = (
+    "Attributes that are bought together, and count as one: a label for each attribute, or labels by name. Attributes "
+    "with the same label are a group; those without a label are bought alone."
+)
+_TOTAL = "The attributes that may be bought in all, or the money, if there are `costs`. None: no limit but k."
+
+
+def _costs(learner: Learner) -> str:
+    free = "are seen for every example" if learner.uses_free else "are refused"
+    group = " One of a group is enough; other entries may be NaN." if learner.draws_groups else ""
+    return f"Prices of the attributes, in their order or by name. Attributes with the price 0 {free}.{group}"
+
+
 def _budget(learner: Learner) -> Argument:
     if sees_all(learner):
-        return Argument("k", None, "int or None", "Attributes seen of each example. None: all that are present.")
+        kind, what = "int or None", "Attributes seen of each example. None: all that are present."
+        if learner.chooses_k:
+            kind, what = f"{{'{AUTO}'}}, {kind}", f"{what} '{AUTO}': the learner chooses how many, within `total`."
+        return Argument("k", None, kind, what)
     return Argument("k", None, "int", "Attributes seen of each example. You must set it.")
 
 

@@ -10,9 +10,11 @@ from threadpoolctl import ThreadpoolController
 
 from budgetreg.algorithms.registry import read, section
 from budgetreg.config import catalogue
-from budgetreg.data.attributes import unit
-from budgetreg.data.dataset import Dataset, Values
+from budgetreg.config.options import EVERY
+from budgetreg.data.attributes import in_groups, priced, unit
+from budgetreg.data.dataset import Dataset, Groups, Values
 from budgetreg.data.registry import ALL
+from budgetreg.errors import ConfigError
 from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.configuration import Config, assembled
 from budgetreg.protocol.outcome import Evaluation, Result
@@ -58,7 +60,7 @@ class FitOptions:
     ----------
     algo : str
         The learner.
-    k : int or None
+    k : int, "auto" or None
         Attributes seen of each example. None: all that are present, so that nothing is drawn.
     seed : int
     options : mapping of str to Any
@@ -69,12 +71,16 @@ class FitOptions:
         Values that cross-validation tries; those that are not given are those of the learner's file.
     folds : int
         Of the cross-validation.
-    center, scale, intercept, pilot, predict_k
+    center, scale, intercept, pilot, predict_k, total
         As for ``budgetreg fit``.
+    costs : tuple of (float or None), or None
+        The price of each attribute; None where another attribute of its group states it.
+    groups : Groups or None
+        Attributes that are bought together.
     """
 
     algo: str
-    k: int | None = None
+    k: int | str | None = None
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     constants: Mapping[str, float] | None = None
@@ -85,6 +91,9 @@ class FitOptions:
     intercept: str | None = None
     pilot: int | str | None = None
     predict_k: int | None = None
+    total: int | None = None
+    costs: tuple[float | None, ...] | None = None
+    groups: Groups | None = None
 
 
 def learn_table(
@@ -116,11 +125,22 @@ def learn_table(
     DataError
         If nothing can be learned from the data.
     """
-    config = _configuration(choices, X.shape[1])
+    config = _configuration(choices)
     data = _dataset(X, y, str(config.dataset.options["scale"]), names)
+    if choices.groups:
+        data = in_groups(data, choices.groups)
+    prices = None
+    if choices.costs is not None:
+        prices = priced(names or list(map(str, range(1, X.shape[1] + 1))), choices.costs, data.groups)
     if ordered:
         config, data = replace(config, checkpoints=(X.shape[0],)), replace(data, ordered=True)
-    plan = make_plan(replace(config, dataset=replace(config.dataset, given=data)))
+    config = replace(config, dataset=replace(config.dataset, given=data, costs=prices))
+    if config.ends_with_money and getattr(X, "on_demand", False):
+        raise ConfigError(
+            f"total={config.total}: where such a sum ends is known from a rehearsal, which would ask for values beyond "
+            "it: give total without costs"
+        )
+    plan = make_plan(config)
     learned: list[Evaluation] = []
 
     def run(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[Result]:
@@ -135,13 +155,14 @@ def learn_table(
     return Learned(result["model"], learned[-1].moments(), result["run"], left_out, learned[-1].visible)
 
 
-def _configuration(choices: FitOptions, d: int) -> Config:
-    """Return the configuration of ``budgetreg fit`` for a table of d attributes in memory."""
+def _configuration(choices: FitOptions) -> Config:
+    """Return the configuration of ``budgetreg fit`` for a table in memory."""
     learner = _file("algo", choices.algo)
     known, k, options, pilot = read(learner), choices.k, dict(choices.options), choices.pilot
     if k is None:
-        k, undrawn = d, known.options_without_draws if known else {}
-        options, pilot = {**undrawn, **options}, 0 if undrawn and pilot is None else pilot
+        k, undrawn = EVERY, known.options_without_draws if known else {}
+        pilot = 0 if undrawn and pilot is None else pilot
+        options = options if choices.groups else {**undrawn, **options}  # groups are drawn, though all of them are
     tuning = _file("tuning", "cv" if choices.constants is None else "fixed")
     given = {"path": f"{NAME}.csv", "missing": "unavailable", "split": ALL, "center": choices.center}
     return assembled(
@@ -156,7 +177,7 @@ def _configuration(choices: FitOptions, d: int) -> Config:
             "intercept": choices.intercept,
             "pilot": pilot,
             "axis": "attributes",
-            "total": None,
+            "total": choices.total,
             "predict_k": choices.predict_k,
             "repetitions": 1,
             "seed": choices.seed,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from budgetreg.data.attributes import EQUAL, UNIT, Ranges, groups_of_prices, read_prices, read_ranges
+from budgetreg.data.attributes import EQUAL, UNIT, Ranges, groups_of_prices, priced, read_prices, read_ranges
 from budgetreg.data.dataset import Groups, numbered
 from budgetreg.data.file import read_sheet
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, sheet_of, shown, text_of
@@ -214,7 +214,7 @@ def attributes_of(
         if costs is None:
             unit = unit or NO_PRICES
         else:
-            amounts = _priced(known, prices, together.heads if together else range(d))
+            amounts = priced(known, [prices.get(name) for name in known], together).costs
     usual = None if ranges is None else read_ranges(at_home(ranges), known, d, dropped, partial=True)
     return Attributes(tuple(known), amounts, together, usual, unit or UNIT)
 
@@ -368,25 +368,6 @@ def _names_of(key: str, given: Iterable[object]) -> list[str]:
     if repeated is not None:
         raise ConfigError(f"{key}: {quoted(repeated)} is there twice: leave out one")
     return names
-
-
-def _priced(names: Sequence[str], costs: Mapping[str, float], heads: Sequence[int]) -> tuple[float, ...]:
-    """Return the prices of attributes by name; any member of a group may state its price."""
-    stated: dict[int, float] = {}
-    for head, name in zip(heads, names, strict=True):
-        if name not in costs:
-            continue
-        cost = float(costs[name])
-        if not 0 <= cost < float("inf"):
-            raise ConfigError(f"costs: the price of {quoted(name)} is {cost}: it must be a number of at least 0")
-        if stated.setdefault(head, cost) != cost:
-            raise ConfigError(f"costs: the group of {quoted(name)} has the price {stated[head]:g} already")
-    missing = [quoted(name) for head, name in zip(heads, names, strict=True) if head not in stated]
-    if missing:
-        raise ConfigError(f"costs: no price for {', '.join(missing)}: each of the {len(names)} attributes needs one")
-    if not any(stated.values()):
-        raise ConfigError("costs: every price is 0, so there is nothing to buy; give one price above 0")
-    return tuple(stated[head] if head == at else 0.0 for at, head in enumerate(heads))
 
 
 def _refuse_other_roles(examples: Examples, attributes: Mapping[str, Collection[str]]) -> None:
