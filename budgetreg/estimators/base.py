@@ -151,6 +151,7 @@ class BudgetEstimator(BaseEstimator):
         if self.tuned:
             self.best_params_ = {python_name(name): learned.run[f"p_{name}"] for name in self._learner.tuned}
             self.attributes_tuning_ = int(learned.run["attributes_tuning"])
+            self.cost_tuning_ = learned.run.get("cost_tuning")
         self._keep(learned)
 
     def _keep(self, learned: Learned) -> None:

@@ -68,7 +68,7 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
     listed.append(Argument("costs", None, "array-like of shape (d,), dict or None", _costs(learner)))
     if learner.draws_groups:
         listed.append(Argument("groups", None, "array-like of shape (d,), dict or None", _GROUPS))
-    listed.append(Argument("total", None, "int or None", _TOTAL))
+    listed.append(Argument("total", None, "int or None", f"{_TOTAL}{_BEYOND if tuned else ''}"))
     listed.append(Argument("random_state", 0, "int, RandomState instance or None", _RANDOM))
     return listed
 
@@ -114,6 +114,7 @@ _GROUPS = (
     "with the same label are a group; those without a label are bought alone."
 )
 _TOTAL = "The attributes that may be bought in all, or the money, if there are `costs`. None: no limit but k."
+_BEYOND = " What cross-validation sees comes on top."
 
 
 def _costs(learner: Learner) -> str:

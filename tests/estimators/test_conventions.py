@@ -85,7 +85,10 @@ def test_docstrings_have_the_sections_of_scikit_learn_and_say_something(name: st
     parameters = re.findall(r"(?m)^(\w+) : (.+), default=.*\n    (.+)$", doc)
     assert {parameter for parameter, *_ in parameters} == set(ESTIMATORS[name]().get_params())
     for parameter, kind, described in parameters:
-        assert re.fullmatch(r"(\{('\w+'(, )?)+\}|int|float|bool|dict|RandomState instance|None|, | or )+", kind), kind
+        assert re.fullmatch(
+            r"(\{('\w+'(, )?)+\}|array-like of shape \(d,\)|int|float|bool|dict|RandomState instance|None|, | or )+",
+            kind,
+        ), kind
         assert described.casefold() not in {f"the {parameter}.", f"{parameter}.", "the control variate."}
         assert not re.search(r"\bnull\b", described)
 
