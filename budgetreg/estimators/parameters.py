@@ -119,7 +119,7 @@ _BEYOND = " What cross-validation sees comes on top."
 
 def _costs(learner: Learner) -> str:
     free = "are seen for every example" if learner.uses_free else "are refused"
-    group = " One of a group is enough; other entries may be NaN." if learner.draws_groups else ""
+    group = " One price of a group is enough; the others may be NaN." if learner.draws_groups else ""
     return f"Prices of the attributes, in their order or by name. Attributes with the price 0 {free}.{group}"
 
 
