@@ -137,8 +137,8 @@ def learn_table(
     config = replace(config, dataset=replace(config.dataset, given=data, costs=prices))
     if config.ends_with_money and getattr(X, "on_demand", False):
         raise ConfigError(
-            f"total={config.total}: a rehearsal finds where this money ends, and would observe values beyond it: give "
-            "total or costs, or an array of values"
+            f"total={config.total}: a rehearsal finds where this money ends, and would observe values beyond it: leave "
+            "out total or costs, or give an array of values"
         )
     plan = make_plan(config)
     learned: list[Evaluation] = []
