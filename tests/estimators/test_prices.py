@@ -62,10 +62,12 @@ QUICK = ("a total in money", "groups and a free attribute")
 
 def lists(folder: Path, costs: Any, groups: Any) -> dict[str, str]:
     """Write what an estimator knows of the attributes, as the command reads it."""
+    if not (costs or groups):
+        return {}
     columns = {name: cells for name, cells in (("cost", costs), ("group", groups)) if cells}
     frame = pd.DataFrame({"attribute": NAMES, **columns})
-    (frame if costs else frame[frame.get("group", "") != ""]).to_csv(folder / "list.csv", index=False)
-    return {"dataset.costs" if costs else "dataset.groups": str(folder / "list.csv")} if columns else {}
+    (frame if costs else frame[frame["group"] != ""]).to_csv(folder / "list.csv", index=False)
+    return {"dataset.costs" if costs else "dataset.groups": str(folder / "list.csv")}
 
 
 @pytest.mark.parametrize(
