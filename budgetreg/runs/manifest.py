@@ -262,7 +262,7 @@ def identity_of(plan: "Plan") -> Tree:
             **({"prices": plan.prices.digest()} if plan.prices else {}),
             **({"gaps": "replaced"} if plan.spends_gaps else {}),  # earlier runs ended below their totals
             # Earlier runs were tested on complete rows only.
-            **({"tested": "completed"} if plan.gaps and not plan.config.dataset.untested else {}),
+            **({"tested": "completed"} if plan.gaps and plan.n_test else {}),
         },
     }
 
