@@ -81,7 +81,7 @@ class Regression:
         DataError
             If the error cannot be expressed relative to that of the constant.
         """
-        if (data.y[index] == constant).all():
+        if (table.y[index] == constant).all():
             raise DataError(
                 f"all targets in the test part of {data.name} are {constant:g}: there is no error to compare with; "
                 "use another seed or a larger dataset.test_fraction"

@@ -84,6 +84,7 @@ class ToyPlan:
     dropped: tuple[tuple[int, str], ...] = ()
     first: int | None = None
     groups: None = None
+    gaps: bool = False
     spends_gaps: bool = False
     target: str = ""
     labels: tuple[str, ...] = ()

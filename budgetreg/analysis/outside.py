@@ -15,7 +15,7 @@ from budgetreg.analysis.intervals import difference, mean_error
 from budgetreg.data.dataset import Dataset, as_values
 from budgetreg.data.registry import load
 from budgetreg.protocol.plan import Plan
-from budgetreg.protocol.split import parts_of
+from budgetreg.protocol.split import completed, parts_of
 from budgetreg.runs.series import Series
 from budgetreg.runs.tables import COST
 from budgetreg.streams import generator
@@ -93,9 +93,11 @@ def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:
         ranks = rng.permuted(np.tile(np.arange(d), (len(rows), 1)), axis=1)
         X = np.where(ranks[:, heads] < k, X, np.nan)
     model = HistGradientBoostingRegressor(random_state=0).fit(X, data.y[rows])
-    y = data.y[parts.test]
+    y, tested = data.y[parts.test], _values(data, parts.test)
+    if data.available is not None:
+        tested = completed(data, parts.train, parts.test, config.seed, repetition)
     constant = data.y[parts.train].mean() if config.intercept == "mean" else 0.0
-    squares = np.square(model.predict(_values(data, parts.test)) - y).mean()
+    squares = np.square(model.predict(tested) - y).mean()
     return float(squares / np.square(y - constant).mean())
 
 

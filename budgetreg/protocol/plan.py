@@ -61,7 +61,7 @@ class Plan(Spending):
     first : int or None
         The index of the first column of a LIBSVM file; None for other data.
     gaps : bool
-        Whether values are missing: drawing a missing value is free, and only complete rows are tested on.
+        Whether values are missing: drawing a missing value is free, and those of test rows are replaced by draws.
     data_bytes : int or None
         Memory of the attributes' values; None if they are not held as an array.
     """
@@ -348,8 +348,6 @@ def _check_data(config: Config, data: Dataset) -> None:
                 shares(data, np.arange(n))
             except MemoryError as error:
                 raise too_large(algo.name, d, error) from error
-        if not data.complete.any() and not config.dataset.untested:
-            raise DataError(f"{data.name}: every row has a missing value, and tests need complete rows")
     if config.dataset.split == "official" and data.n_train is None:
         raise ConfigError(f"dataset.split=official: {data.name} has no official split; use random")
     drawn = config.dataset.split != "official" and not config.dataset.untested
@@ -409,9 +407,11 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
     if data.available is not None:
         replaced = algo.missing is Missing.LEFT_OUT
         way = "another attribute is drawn where a value is missing" if replaced else "missing values are skipped"
+        folds = f"folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), "
         yield (
             f"{1 - data.available.mean():.1%} of all cells have no value: {way} at no cost, "
-            f"tests and folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), and "
+            "those of test rows are drawn given the rest of the row and its target, the same for all learners, "
+            f"{folds if plan.tuned else ''}and "
             "estimates are unbiased if values are missing completely at random, which is assumed"
         )
     if config.dataset.center == "full":

@@ -2,6 +2,15 @@
 
 What is known of the attributes before the pass comes from full rows that no budget pays for, or from the pilot. Its
 rows are bought first, and charged. As they are few, their second moments are shrunk.
+
+Test rows may have missing values. The expected loss of a row, given its values and its target, estimates its loss if
+all were there, as in `budgetreg.study.error`. One draw from that distribution, the same for all learners, stands for
+the expectation.
+
+References
+----------
+J. Schäfer, K. Strimmer. A Shrinkage Approach to Large-Scale Covariance Matrix Estimation. Statistical Applications in
+Genetics and Molecular Biology 4(1), 2005.
 """
 
 from collections.abc import Iterator
@@ -23,6 +32,12 @@ from budgetreg.streams import generator
 from budgetreg.tasks import Judge, Task, Unjudged
 
 _NONE = np.empty(0, dtype=np.intp)
+
+_TOGETHER = 1000
+"""Most attributes whose correlations are used together; more are divided into groups of neighbours."""
+
+_SMALLEST_EIGENVALUE = 1e-3
+"""Of correlations, so that attributes that determine each other can be conditioned on."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,7 @@ def split_data(config: Config, n_test: int, n_pilot: int, repetition: int) -> Sp
     Raises
     ------
     DataError
-        If too few rows are complete for the pilot or the test, or two attributes never have values together.
+        If too few rows are complete for the pilot, or two attributes never have values together.
     """
     task, center, own_data = config.algo.task, config.dataset.center, config.dataset.own_data
     data = load(config.dataset, config.seed, repetition, targets=config.algo.predicts)
@@ -79,7 +94,14 @@ def split_data(config: Config, n_test: int, n_pilot: int, repetition: int) -> Sp
         if data.available is not None and config.algo.missing is Missing.WEIGHED:
             # Without the pilot, whose rows were chosen for being complete.
             table = replace(table, together=shares(data, np.setdiff1d(train, pilot)))
-        judge = Unjudged() if config.dataset.untested else task.test(data, table, test, constant, own_data)
+        if config.dataset.untested:
+            judge = Unjudged()
+        elif data.available is None:
+            judge = task.test(data, table, test, constant, own_data)
+        else:
+            X = completed(data, train, test, config.seed, repetition)
+            whole = replace(table, X=X, y=data.y[test], available=None, together=None)
+            judge = task.test(data, whole, np.arange(test.size), constant, own_data)
     moments = None
     if config.algo.given_moments:
         known = config.algo.given_moments == "given"
@@ -102,7 +124,7 @@ class Parts(NamedTuple):
     train: np.ndarray
     """Training rows, ascending."""
     test: np.ndarray
-    """Rows that are tested on, ascending, all of them complete."""
+    """Rows that are tested on, ascending; see `completed` for those with missing values."""
     pilot: np.ndarray
     """Training rows that are bought in full first."""
     order: np.ndarray
@@ -115,7 +137,7 @@ def parts_of(config: Config, data: Dataset, n_test: int, n_pilot: int, repetitio
     Raises
     ------
     DataError
-        If too few rows are complete for the pilot or the test.
+        If too few rows are complete for the pilot.
     """
     n = data.y.size
     if config.dataset.split == "official":
@@ -126,9 +148,6 @@ def parts_of(config: Config, data: Dataset, n_test: int, n_pilot: int, repetitio
     order = train if data.ordered else generator("order", config.seed, data.name, repetition).permutation(train)
     if data.available is not None:
         order = _pilot_first(n_pilot, data, order, repetition, config.seed)
-        if not config.dataset.untested:
-            part = f"the test part of repetition {repetition} of {data.name}"
-            test = complete_rows(data.complete, test, part, "a larger dataset.test_fraction")
     return Parts(train, test, order[:n_pilot], order[n_pilot:])
 
 
@@ -152,9 +171,10 @@ def fold_parts(
     """
     rng = generator("folds", config.seed, data.name, repetition)
     for f, (training, rows) in enumerate(zip(*folds(order, n_folds, rng), strict=True)):
-        if data.available is not None:
+        rows = rows[data.complete[rows]]
+        if not rows.size:
             part = f"fold {f} of repetition {repetition} of {data.name}"
-            rows = complete_rows(data.complete, rows, part, "fewer tuning.folds")
+            raise DataError(f"{part} has no complete row to choose parameters on; fewer tuning.folds may have some")
         yield training, rows
 
 
@@ -197,18 +217,45 @@ def refuse_incomplete(config: Config, data: Dataset, n_test: int, n_pilot: int, 
                 pass
 
 
-def complete_rows(complete: np.ndarray, rows: np.ndarray, part: str, remedy: str) -> np.ndarray:
-    """Return those of some rows that are complete (n,).
+def completed(data: Dataset, train: np.ndarray, rows: np.ndarray, seed: int, repetition: int) -> np.ndarray:
+    """Return some rows, shape (n, d), with draws for missing values, given the row's other values and its target.
 
-    Raises
-    ------
-    DataError
-        If none is, with the name of the part of the data and a remedy.
+    The distribution is normal. Its moments are those of all values of training rows, of up to as many rows as a block
+    has. Correlations between attributes, and those with the target, are shrunk by the share of their squares that is
+    expected by chance.
     """
-    rows = rows[complete[rows]]
-    if not rows.size:
-        raise DataError(f"{part} has no complete row to test on; {remedy} may have some")
-    return rows
+    values, mask, d = as_values(data.X), data.available, data.X.shape[1]
+    assert mask is not None
+    rng = generator("completed", seed, data.name, repetition)
+    sample, complete = next(row_blocks(rng.permutation(train), d)), []
+    known, X = (np.where(mask[index], values.rows(index), np.nan).astype(np.float64) for index in (sample, rows))
+    for columns in np.array_split(np.arange(d), -(-d // _TOGETHER)):
+        A, B = (np.column_stack([Y[:, columns], data.y[at]]) for Y, at in ((known, sample), (X, rows)))
+        there = ~np.isnan(A)
+        pairs = np.maximum(there.T.astype(float) @ there, 1)
+        n = pairs.diagonal()
+        mean = np.where(there, A, 0).sum(axis=0) / n
+        Z = np.where(there, A - mean, 0)
+        deviations = np.sqrt(np.square(Z).sum(axis=0) / n)
+        units = np.where(deviations > 0, deviations, 1)
+        R = np.clip((Z / units).T @ (Z / units) / pairs, -1, 1)
+        chance = np.square(1 - R**2) / pairs  # the variance of a correlation
+        for matrix in (R, chance):
+            np.fill_diagonal(matrix, 0)
+        for part in (np.s_[:-1, :-1], np.s_[-1:, :-1]):
+            squares = max(np.square(R[part]).sum(), np.finfo(float).tiny)
+            R[part] *= max(1 - chance[part].sum() / squares, 0)
+        R[:-1, -1] = R[-1, :-1]
+        eigenvalues, U = np.linalg.eigh(R + np.eye(len(R)))
+        precision = (U / np.maximum(eigenvalues, _SMALLEST_EIGENVALUE)) @ U.T
+        hidden, Z = np.isnan(B), (B - mean) / units
+        for z, holes in zip(Z, hidden, strict=True):
+            if holes.any():
+                V = np.linalg.inv(precision[np.ix_(holes, holes)])
+                expected = -V @ (precision[np.ix_(holes, ~holes)] @ z[~holes])
+                z[holes] = expected + np.linalg.cholesky(V) @ rng.normal(size=len(V))
+        complete.append(np.where(hidden, mean + deviations * Z, B)[:, :-1])
+    return np.hstack(complete)
 
 
 def _pilot_first(n: int, data: Dataset, order: np.ndarray, repetition: int, seed: int) -> np.ndarray:

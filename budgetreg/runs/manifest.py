@@ -246,7 +246,7 @@ def identity_of(plan: "Plan") -> Tree:
     dict
         ``identity``: the part of the configuration that can change a result; ``identity_digest``: its SHA-256;
         ``data``: name, content, shape and prices of the data, because files can change under the same configuration,
-        and whether other draws make up for missing values.
+        whether other draws make up for missing values, and whether incomplete rows are tested on.
     """
     identity = json.loads(json.dumps(plan.config.identity(), sort_keys=True))
     return {
@@ -261,6 +261,8 @@ def identity_of(plan: "Plan") -> Tree:
             **({"full_row": plan.full_row} if plan.full_row != plan.d else {}),
             **({"prices": plan.prices.digest()} if plan.prices else {}),
             **({"gaps": "replaced"} if plan.spends_gaps else {}),  # earlier runs ended below their totals
+            # Earlier runs were tested on complete rows only.
+            **({"tested": "completed"} if plan.gaps and plan.n_test else {}),
         },
     }
 

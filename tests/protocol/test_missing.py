@@ -1,4 +1,4 @@
-"""Runs on tables with missing values: refusals, bills, tests on complete rows, and nothing unrevealed is used."""
+"""Runs on tables with missing values: refusals, bills, tests on incomplete rows, and nothing unrevealed is used."""
 
 import re
 from dataclasses import replace
@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.data import registry as data_room
+from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
@@ -16,7 +17,7 @@ from budgetreg.protocol import passes
 from budgetreg.protocol import plan as planning
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split as splitting
-from budgetreg.protocol.split import second_moments, shares, split_data, table_of
+from budgetreg.protocol.split import completed, second_moments, shares, split_data, table_of
 from budgetreg.runs.manifest import identity_of
 from tests.plans import journaled, planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
@@ -115,18 +116,17 @@ def test_no_repetition_depends_on_another(path, algo, more):
     assert repr(run(plan, [1])) == repr(run(plan)[1:])
 
 
-def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
+def test_the_pilot_and_held_out_rows_are_complete_and_all_test_rows_count(path, monkeypatch):
     plan = of(path, "aerr", "pilot=7")
-    tested, splits = [], []
+    held_out, splits = [], []
     task = type(plan.config.algo.task)
-    for name in ("held_out", "test"):
-        usual = getattr(task, name)
+    usual = task.held_out
 
-        def watched(self, *args, usual=usual):
-            tested.append(next(value for value in args if isinstance(value, np.ndarray)))
-            return usual(self, *args)
+    def watched(self, table, rows):
+        held_out.append(rows)
+        return usual(self, table, rows)
 
-        monkeypatch.setattr(task, name, watched)
+    monkeypatch.setattr(task, "held_out", watched)
     split_data = protocol.split_data
 
     def watched_split(*arguments):
@@ -135,10 +135,12 @@ def test_the_pilot_and_tested_rows_are_complete(path, monkeypatch):
 
     monkeypatch.setattr(protocol, "split_data", watched_split)
     results = run(plan)
-    assert len(tested) == 2 * 4
+    assert len(held_out) == 2 * 3
     complete = ~GAPS.any(axis=1)
-    assert all(complete[rows].all() for rows in tested)
+    assert all(complete[rows].all() for rows in held_out)
     for split, result in zip(splits, results, strict=True):
+        used = {*split.pilot, *split.order}
+        np.testing.assert_array_equal(split.judge.table.y, [Y[row] for row in range(N) if row not in used])
         assert complete[split.pilot].all()
         assert len(split.pilot) == 7
         assert not set(split.pilot) & set(split.order)
@@ -161,6 +163,66 @@ def test_the_pilot_does_not_change_the_distribution_of_the_order(path):
     p = (first[0] + last[0]) / (first[1] + last[1])
     error = np.sqrt(p * (1 - p) * (1 / first[1] + 1 / last[1]))
     assert abs(first[0] / first[1] - last[0] / last[1]) < 4 * error
+
+
+def holes(X: np.ndarray, y: np.ndarray, gaps: np.ndarray) -> Dataset:
+    return Dataset("t", np.where(gaps, 0, X), y, 1.0, None, False, available=~gaps, digest="t")
+
+
+@pytest.mark.parametrize("d", [8, 12])
+def test_draws_for_missing_values_have_their_distribution_given_the_rest_of_the_row(monkeypatch, d):
+    """Means and variances are those of regressions on the other attributes and the target, in units of the table."""
+    monkeypatch.setattr(splitting, "_TOGETHER", 10)  # of 12 attributes, the correlations of 6 are used together
+    rng = np.random.default_rng(0)
+    n, train = 6000, np.arange(4000)
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)) + rng.normal(size=(n, d))
+    X = X * np.arange(1, d + 1) + 5
+    y = X[:, 0] - X[:, 1] + rng.normal(size=n)
+    gaps = np.zeros((n, d), dtype=bool)
+    gaps[4000:, 1] = True
+    test = np.arange(4000, n)
+    drawn = completed(holes(X, y, gaps), train, test, 0, 0)
+    np.testing.assert_array_equal(np.delete(drawn, 1, axis=1), np.delete(X[test], 1, axis=1))
+    group = np.arange(d) if d == 8 else np.arange(6)
+    known = np.column_stack([X[:, group[group != 1]], y, np.ones(n)])
+    slopes = np.linalg.lstsq(known[train], X[train, 1], rcond=None)[0]
+    residuals, noise = drawn[:, 1] - known[test] @ slopes, X[train, 1] - known[train] @ slopes
+    assert abs(residuals.mean()) < 4 * noise.std() / np.sqrt(2000)
+    assert residuals.std() == pytest.approx(noise.std(), rel=0.06)
+    other = completed(holes(X, y, gaps), train, test, 0, 1)
+    assert not np.array_equal(other, drawn)
+
+
+@pytest.mark.parametrize(("share", "tolerance"), [(0.024, 0.02), (0.1, 0.05)])
+def test_errors_of_incomplete_rows_are_on_average_those_of_the_complete_rows(share, tolerance):
+    n, d, ratios = 4000, 20, []
+    train, test = np.arange(2000), np.arange(2000, n)
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 3)) @ rng.normal(size=(3, d)) + rng.normal(size=(n, d))
+        y = X @ rng.normal(size=d) + 2 * rng.normal(size=n)
+        gaps = rng.random((n, d)) < share
+        drawn = completed(holes(X, y, gaps), train, test, 0, 0)
+        for seen in (50, 2000):
+            w = np.linalg.lstsq(X[:seen], y[:seen], rcond=None)[0]
+            error, truth, by_means = (
+                np.square(y[test] - part @ w).mean() for part in (drawn, X[test], np.where(gaps, 0, X)[test])
+            )
+            ratios.append((error / truth, by_means / truth))
+    mean, mean_by_means = np.mean(ratios, axis=0)
+    assert mean == pytest.approx(1, abs=tolerance)
+    assert mean_by_means > 1 + 3 * tolerance
+
+
+def test_a_table_without_a_complete_row_is_tested_on(tmp_path):
+    gaps = GAPS.copy()
+    gaps[np.arange(N), np.arange(N) % D] = True
+    plan = planned(*KEYS, written(tmp_path, X, gaps), "algo=aeml")
+    assert plan.pilot == 0
+    for result in run(plan):
+        assert result["curve"][-1]["test_relative"] < 0.5
+    none = np.where(np.arange(D) == 2, True, gaps)  # an attribute without any value
+    assert "nan" not in repr([r["curve"] for r in run(planned(*KEYS, written(tmp_path, X, none), "algo=aeml"))])
 
 
 def test_means_and_moments_skip_missing_values(path):
@@ -294,7 +356,9 @@ def test_missing_values_change_the_identity_of_what_they_change(path, tmp_path):
         ([path, "algo=aerr", ONE_STEP, "total=220"], True),
         ([whole, *stored, "total=220"], False),
     ):
-        assert ("gaps" in identity_of(planned(*KEYS, *words))["data"]) == marked
+        data = identity_of(planned(*KEYS, *words))["data"]
+        assert ("gaps" in data) == marked
+        assert ("tested" in data) == (path in words)  # earlier runs were tested on complete rows only
 
 
 @pytest.mark.parametrize("algo", ["impute_ridge", "sgd_impute", "aefa"])
@@ -361,9 +425,6 @@ def test_attributes_never_seen_together_are_refused(tmp_path):
     assert f"attributes 'b' and 'e' never both have a value in {N} training examples" in message
     gaps[:, 4] = True
     assert "attribute 'e' never has a value in" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
-    gaps = GAPS.copy()
-    gaps[np.arange(N), np.arange(N) % D] = True
-    assert "every row has a missing value" in refused(DataError, written(tmp_path, X, gaps), "algo=aerr")
 
 
 def test_shares_need_each_pair_in_the_training_part(path):
@@ -384,7 +445,7 @@ def test_too_few_complete_rows_are_refused(tmp_path):
     for keys, said in [
         (
             ("pilot=0", "dataset.scale=none"),
-            r"(the test part|fold \d+) of repetition (\d+) of table has no complete row",
+            r"(fold \d+) of repetition (\d+) of table has no complete row",
         ),
         (("pilot=5",), r"(pilot)=5: repetition (\d+) of table has only \d complete training rows"),
     ]:
