@@ -811,10 +811,18 @@ class StandardisedEntries:
     def origin(self, moments: Moments, *, centred: bool, intercept: bool) -> np.ndarray:
         """Return the point (F, d + 1) through which predictions go.
 
-        It is the posterior mean of a column that is centred, and else where its revealed value is 0.
+        It is the posterior mean of a column that is centred, and else where its revealed value is 0. Where means of
+        attributes are hardly farther from there than their errors, the point is moved towards them: the regressor
+        would have to predict the mean target from errors. The share is that of James and Stein (1961).
         """
         is_centred = np.append(np.full(self.live.shape[1] - 1, centred), intercept)
-        return np.where(is_centred, moments.first, -self._means / self._units)
+        point = np.where(is_centred, moments.first, -self._means / self._units)
+        varies = self.live & (self._equal.counts == 0) & ~is_centred
+        varies[:, -1] = False
+        means = np.where(varies, moments.first - point, 0.0)
+        errors = np.where(varies, 1 / np.maximum(self._counts, 1), 0.0).sum(axis=1)
+        share = np.minimum(1.0, errors / np.maximum(np.square(means).sum(axis=1), np.finfo(float).tiny))
+        return point + share[:, None] * means
 
     def spread(self, moments: Moments) -> np.ndarray:
         """Return the attributes' deviations (F, d) given the target; the unit if not live."""
