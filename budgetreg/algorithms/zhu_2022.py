@@ -103,15 +103,7 @@ def _filled(attributes: np.ndarray, values: np.ndarray, V: np.ndarray, sigma: fl
 
 @dataclass(frozen=True)
 class PrimePCA(SubspaceLearner):
-    """PCA of imputed rows, from uniform subsets of k attributes.
-
-    Attributes
-    ----------
-    sigma : float
-        The paper's ``sigma_*``: the larger, the more rows are good.
-    n_iter : int
-        Most steps.
-    """
+    """PCA of imputed rows, from uniform subsets of k attributes; the options are those of `prime_pca`."""
 
     sigma: float = option("the bound sigma_* that decides which rows are used", POSITIVE, tried=(2.0,))
     n_iter: int = option("the most steps", whole(1), tried=(1,))
@@ -122,10 +114,7 @@ class PrimePCA(SubspaceLearner):
     uses_free = True
     draws_groups = True
     check_streams = 12
-    words = (
-        "k attributes per example, sampled uniformly",
-        "PCA of rows that are imputed from the subspace, repeatedly",
-    )
+    words = ("k attributes per example", "PCA of rows that are imputed from the subspace, until it stays the same")
     skipped_checks: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("unbiased", "second moments"), "imputed values follow from the subspace, and are biased"),
         "boundary": UNBOUNDED,
