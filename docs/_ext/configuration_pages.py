@@ -41,8 +41,8 @@ _LISTINGS: Mapping[str, Callable[..., Any]] = {
     "normal_ml": em_step,
     "prime_pca": prime_pca,
 }
-"""The algorithms as their papers print them, by learner."""
-_LISTED = "As its paper prints it, for one setting and one example at a time:"
+"""The algorithms as published, by learner."""
+_LISTED = "The algorithm for one setting, one example at a time, as published:"
 
 
 def configuration(_: str) -> str:
