@@ -29,6 +29,7 @@ from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimat
 from budgetreg.algorithms.learner import Learner, first_phase
 from budgetreg.algorithms.normal_ml import NormalMaximumLikelihood
 from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient
+from budgetreg.algorithms.zhu_2022 import PrimePCA
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect
@@ -620,6 +621,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     MomentRegression: lambda learner: FullRowsOracle({"candidate": [_LEAST_RIDGE]}),
     FactorRegression: lambda learner: FullRowsOracle(),
     StreamingFactorAnalysis: lambda learner: FullRowsOracle(),
+    PrimePCA: lambda learner: FullRowsOracle(),
 }
 
 
