@@ -61,6 +61,8 @@ _VARYING = re.compile(
     rb'|platform|blas)": )("[^"]*"|[\w.+-]+)'
 )
 """Entries of manifests and journals that depend on versions or on the clock."""
+_COMMIT = re.compile(rb"commit</th>\s*<td>[^<]*</td>")
+"""The commit in a report, and whether the source was changed since."""
 
 
 def scenarios(pattern: str = "*") -> dict[str, list[str]]:
@@ -142,6 +144,8 @@ def steady(text: bytes, folder: Path, name: str = "") -> bytes:
         text = b"".join(b",".join([*row[:place], *row[place + 1 :]]) for row in rows)
     if name.endswith((".json", ".jsonl")):
         text = _VARYING.sub(rb"\1null", text)
+    if name.endswith(".html"):
+        text = _COMMIT.sub(b"", text)
     return b"".join(sorted(text.splitlines(keepends=True))) if name.endswith(".jsonl") else text
 
 

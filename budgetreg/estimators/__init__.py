@@ -60,6 +60,7 @@ _NAMES = {
     "POPCA": "popca",
     "POPCAImportance": "popca_importance",
     "POPCAPassive": "popca_passive",
+    "PrimePCA": "prime_pca",
     "Ridge": "ridge",
     "SGDImpute": "sgd_impute",
     "TwoPhaseSparse": "two_phase_sparse",

@@ -811,12 +811,14 @@ class StandardisedEntries:
     def origin(self, moments: Moments, *, centred: bool, intercept: bool) -> np.ndarray:
         """Return the point (F, d + 1) through which predictions go.
 
-        It is the posterior mean of a column that is centred, and else where its revealed value is 0. Where means of
-        attributes are hardly farther from there than their errors, the point is moved towards them: the regressor
-        would have to predict the mean target from errors. The share is that of James and Stein (1961).
+        It is the posterior mean of a column that is centred, and else where its revealed value is 0. Without an
+        intercept, the regressor has to predict the mean target from the attributes' means. So where these are hardly
+        farther from 0 than their errors, the point is moved towards them by the share of James and Stein (1961).
         """
         is_centred = np.append(np.full(self.live.shape[1] - 1, centred), intercept)
         point = np.where(is_centred, moments.first, -self._means / self._units)
+        if intercept:
+            return point
         varies = self.live & (self._equal.counts == 0) & ~is_centred
         varies[:, -1] = False
         means = np.where(varies, moments.first - point, 0.0)

@@ -26,7 +26,13 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import Entry
 from budgetreg.runs.manifest import libraries
 from budgetreg.runs.progress import Repetitions, attempt, batches, reporter
-from budgetreg.runs.workers import WorkerDied, interrupts_ignored, keep_freed_memory, pin_blas_threads
+from budgetreg.runs.workers import (
+    WorkerDied,
+    interrupts_ignored,
+    keep_freed_memory,
+    pin_blas_threads,
+    termination_deferred,
+)
 
 _PERIOD = 2.0  # seconds without a result after which the scheduler is asked whether it is there
 _LOGGERS = ("distributed", "distributed.client", "tornado.application", "asyncio")
@@ -290,7 +296,7 @@ def _started(stack: ExitStack, loop: Any, n_workers: int) -> str:
     with os_errors_explained("write temporary files"):
         folder = stack.enter_context(scratch_folder())
     stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
-    with interrupts_ignored():
+    with interrupts_ignored(), termination_deferred():
         cluster = LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
@@ -300,8 +306,8 @@ def _started(stack: ExitStack, loop: Any, n_workers: int) -> str:
             silence_logs=logging.CRITICAL,
             loop=loop,
         )
-    cluster.shutdown_on_close = False  # else the interpreter's exit tries once more where closing was interrupted
-    stack.callback(_close, cluster, 5 * _PERIOD)
+        cluster.shutdown_on_close = False  # else the interpreter's exit tries once more where closing was interrupted
+        stack.callback(_close, cluster, 5 * _PERIOD)
     return str(cluster.scheduler_address)
 
 

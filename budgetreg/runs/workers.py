@@ -4,6 +4,7 @@ import ctypes
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Any, NoReturn
 from budgetreg.errors import Interrupted, UserError
 
 _PERIOD = 0.5  # seconds between two checks of the parent
+_AGAIN = 0.01  # seconds until an interrupt that was lost comes again
 _BLAS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
 _DEATHS = {
     "TerminatedWorkerError": "a worker process died, perhaps because memory ran out: the same command resumes the run; "
@@ -149,6 +151,18 @@ def interrupts_ignored() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def termination_deferred() -> Iterator[None]:
+    """Let a SIGTERM that comes in the block count when it ends: half of what the block starts could not be ended."""
+    came: list[int] = []
+    try:
+        with _handling(signal.SIGTERM, lambda number, frame: came.append(number)):
+            yield
+    finally:  # also where what is started got the signal itself, and fails
+        if came:
+            signal.raise_signal(signal.SIGTERM)
+
+
 def interrupts_told_apart() -> AbstractContextManager[None]:
     """Raise `Interrupted` on Ctrl-C in the block: code of another package may raise `KeyboardInterrupt`."""
     return _interrupted_by(signal.SIGINT)
@@ -167,10 +181,21 @@ def _interrupted_by(*signals: signal.Signals) -> Iterator[None]:
             raise Interrupted(128 + number)
         raise Interrupted
 
+    def lost(unraisable: Any) -> None:
+        """Interrupt again where Python could not raise, such as in a callback of its garbage collector."""
+        if isinstance(unraisable.exc_value, Interrupted):
+            threading.Timer(_AGAIN, os.kill, [os.getpid(), signal.SIGTERM]).start()
+        else:
+            before(unraisable)
+
+    before = sys.unraisablehook
     with ExitStack() as stack:
         for number in signals:
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 stack.enter_context(_handling(number, interrupt))
+        if signal.SIGTERM in signals:
+            stack.callback(setattr, sys, "unraisablehook", before)
+            sys.unraisablehook = lost
         yield
 
 

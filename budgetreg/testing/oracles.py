@@ -29,6 +29,7 @@ from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimat
 from budgetreg.algorithms.learner import Learner, first_phase
 from budgetreg.algorithms.normal_ml import NormalMaximumLikelihood
 from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient
+from budgetreg.algorithms.zhu_2022 import PrimePCA
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect
@@ -617,6 +618,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     TargetRegressionLearner: lambda learner: FullRowsOracle(),
     FactorRegression: lambda learner: FullRowsOracle(),
     StreamingFactorAnalysis: lambda learner: FullRowsOracle(),
+    PrimePCA: lambda learner: FullRowsOracle(),
 }
 
 

@@ -15,6 +15,7 @@ from budgetreg.algorithms.murata_suzuki_2018 import block_gradient
 from budgetreg.algorithms.normal_ml import em_step
 from budgetreg.algorithms.registry import GROUPS, algo_options, cores, members, parameters, section
 from budgetreg.algorithms.sportisse_2020 import debiased_sgd
+from budgetreg.algorithms.zhu_2022 import prime_pca
 from budgetreg.config import catalogue
 from budgetreg.config.options import ANYTHING, BACKEND, RECIPE, TOP, TUNINGS, Options, tuning_options
 from budgetreg.data.registry import kinds
@@ -38,9 +39,10 @@ _LISTINGS: Mapping[str, Callable[..., Any]] = {
     "debiased_sgd": debiased_sgd,
     **dict.fromkeys(("exploration", "hybrid"), block_gradient),
     "normal_ml": em_step,
+    "prime_pca": prime_pca,
 }
-"""The algorithms as their papers print them, by learner."""
-_LISTED = "As its paper prints it, for one setting and one example at a time:"
+"""The algorithms as published, by learner."""
+_LISTED = "The algorithm for one setting, one example at a time, as published:"
 
 
 def configuration(_: str) -> str:

@@ -21,7 +21,7 @@ from budgetreg.testing.enumeration import Scripted, in_turn, outcomes, rows_of
 from tests.checks.breaking import failure, running, with_draws
 from tests.tiers import quick_but, slow_but
 
-LONG = ("aemr", "aeml", "aefa", "aefa_streaming")
+LONG = ("aemr", "aeml", "aefa", "aefa_streaming", "prime_pca")
 COVERED = (
     "aelr",
     "ddaerr",

@@ -297,7 +297,8 @@ def test_no_two_learners_share_colour_and_marker() -> None:
     assert len(set(map(style, names))) == len(names)
     figures = [
         "aer aerr aelr ddaerr ddaelr ddaerr_two_phase ddaelr_two_phase aesvr baseline naive aemr aeml ridge",
-        "popca popca_passive popca_importance mbeg mbeg_plus oja grouse petrels aefa aefa_streaming zero_filled_pca",
+        "popca popca_passive popca_importance mbeg mbeg_plus oja grouse petrels prime_pca aefa aefa_streaming "
+        "zero_filled_pca",
     ]
     for learners in map(str.split, figures):
         assert len({style(algo).colour for algo in learners}) == len(learners)

@@ -143,7 +143,7 @@ def test_each_learner_has_a_description_and_a_style(tmp_path):
     assert "leading eigenvectors" in learner
     assert "k per example on average" in learner
     names = ["popca", "popca_passive", "popca_importance", "mbeg", "mbeg_plus"]
-    names += ["pca", "zero_filled_pca", "oja", "grouse", "petrels"]
+    names += ["pca", "zero_filled_pca", "oja", "grouse", "petrels", "prime_pca"]
     assert len({style(name) for name in names}) == len({style(name).colour for name in names}) == len(names)
 
 

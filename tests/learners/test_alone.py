@@ -14,7 +14,7 @@ PAPERS = sorted(
     for path in ALGORITHMS.rglob("*.py")
     if "_20" in str(path.relative_to(ALGORITHMS)) and path.stem != "__init__"
 )
-STORING = ("corrected_moments", "kale_2017", "murata_suzuki_2018", "normal_ml")
+STORING = ("corrected_moments", "kale_2017", "murata_suzuki_2018", "normal_ml", "zhu_2022")
 OURS = ("aemr", "factors", "fixed_subset", "full_rows", "imputation", "streaming_subspaces")
 MOST = {**dict.fromkeys(PAPERS, 15), **dict.fromkeys((*OURS, *STORING), 21)}
 """Modules of this package that a module may load; those that store what they see need more."""

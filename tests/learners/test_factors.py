@@ -154,7 +154,7 @@ def test_loadings_and_noise_are_drawn_from_their_conditional_distributions():
         gamma = rng.standard_gamma(1 + (np.array([len(of) for of in shown]) + q + 1) / 2)
         for i in np.flatnonzero(live[f]):
             Z, x = np.array([np.append(of, 1) for of, _ in shown[i]]), np.array([value for _, value in shown[i]])
-            more = q / 4 * (tails[f] - 1) if i == c - 1 else 0.0
+            more = 0.08 * q * (tails[f] - 1) if i == c - 1 else 0.0
             scaled = np.diag(np.append(alpha[f], 0.1))
             prior = scaled + more * psi[f, i] * np.diag(np.append(np.ones(q), 0.0))
             covariance = np.linalg.inv(Z.T @ Z + prior)

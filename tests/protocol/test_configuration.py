@@ -74,13 +74,14 @@ def refusal(config: DictConfig) -> str:
         ("mbeg", "mbeg", {"eta"}),
         ("oja", "streaming", {"eta"}),
         ("petrels", "streaming", {"forgetting"}),
+        ("prime_pca", "prime_pca", set()),
     ],
 )
 def test_each_learner_composes(default: DictConfig, name: str, core: str, parameters: set[str]) -> None:
     algo = validate(choosing(default, algo=name)).algo
     assert (algo.name, algo.core, set(algo.grid)) == (name, core, parameters)
     assert hasattr(algo, "split") == (core == "partial")
-    subspace = core in ("second_moment", "mbeg", "streaming")
+    subspace = core in ("second_moment", "mbeg", "streaming", "prime_pca")
     assert hasattr(algo, "average") == (core in ("partial", "exact", "sgd_impute"))
     assert algo.predicts == (not hasattr(algo, "n_components")) == (not subspace)
 
@@ -89,7 +90,7 @@ def test_every_learner_has_a_file() -> None:
     guided = {"ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"}
     full = {"online_ridge", "online_lasso", "ridge", "lasso"}
     subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
-    subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels"}
+    subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels", "prime_pca"}
     factors = {"aemr", "aeml", "aefa", "aefa_streaming"}
     names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge", "sgd_impute", "fixed_subset"}
     since = {"corrected_lasso", "corrected_ridge", "cocolasso", "hmlasso", "debiased_sgd", "two_phase_sparse"}

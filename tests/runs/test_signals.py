@@ -3,11 +3,13 @@
 import os
 import signal
 import subprocess
+import time
+import weakref
 
 import pytest
 
 from budgetreg.errors import Interrupted
-from budgetreg.runs.workers import interrupts_ignored, termination_as_interrupt
+from budgetreg.runs.workers import interrupts_ignored, termination_as_interrupt, termination_deferred
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGHUP, 129)])
@@ -50,3 +52,31 @@ def test_what_a_terminal_sends_ends_no_worker(number: signal.Signals) -> None:
             worker.wait(0.3)
         worker.kill()
         assert worker.wait(20) == -signal.SIGKILL
+
+
+def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    """Python prints what such a callback raises, and goes on."""
+
+    class Watched:
+        pass
+
+    watched = Watched()
+    watcher = weakref.ref(watched, lambda _: (signal.raise_signal(signal.SIGHUP), time.sleep(0)))
+    with pytest.raises(Interrupted), termination_as_interrupt():
+        del watched
+        time.sleep(30)
+    assert watcher() is None
+    assert capsys.readouterr().err == ""
+
+
+def test_termination_waits_for_what_cannot_be_undone_halfway() -> None:
+    done = []
+    with pytest.raises(Interrupted), termination_as_interrupt():
+        with termination_deferred():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("started")
+        done.append("not reached")
+    assert done == ["started"]
+    with pytest.raises(Interrupted), termination_as_interrupt(), termination_deferred():
+        signal.raise_signal(signal.SIGTERM)
+        raise RuntimeError("what was started got the signal, too")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _RATE_TARGET, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1, 0.1
 
-_TAILS = 0.25
+_TAILS = 0.08
 """Precision of the prior of the target's loadings, for each factor, by which e exceeds 1."""
 
 LEAST_NOISE = 0.02
