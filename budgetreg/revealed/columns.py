@@ -483,17 +483,17 @@ def _by_halves(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
     rng = np.random.default_rng(0)
     ratios = []
     for half in rng.random((_SPLITS, values.size)) < 0.5:
-        for judged in (half, ~half):
-            a, x = attributes[~judged], values[~judged]
+        parts = [(attributes[i], values[i]) for i in map(np.flatnonzero, (half, ~half))]
+        for (a, x), (judged, of_judged) in zip(parts[::-1], parts, strict=True):
             counts = np.bincount(a, minlength=d)
             n = np.maximum(counts, _LEAST_VALUES)
             means = np.bincount(a, x, d) / n
             total, raw = np.bincount(a, np.square(x - means[a]), d), np.bincount(a, np.square(x), d)
             usable = (counts >= _LEAST_VALUES) & (total > _ROUNDING * raw)
-            a, x = attributes[judged], values[judged]
-            a, x = a[usable[a]], x[usable[a]]
+            there = usable[judged]
+            judged, of_judged = judged[there], of_judged[there]
             normal = (1 + 1 / n) / (n - 3)
-            ratios.append(np.square(x - means[a]) / (total * normal)[a])
+            ratios.append(np.square(of_judged - means[judged]) / (total * normal)[judged])
     joined = np.concatenate(ratios)
     return float(joined.mean()) if joined.size else 0.0
 
