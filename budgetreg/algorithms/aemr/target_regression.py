@@ -1,4 +1,4 @@
-"""The target regressed on the attributes that were seen, and AEMR's regressor, an average of three.
+"""The target regressed on the attributes that were seen, and its average with the regressor of the factor model.
 
 The regression is given the covariance of all attributes. Attributes are ``N(m, M)``, S are those that an example shows,
 and ``y = w'x + e``. Without those that are unseen,
