@@ -123,7 +123,9 @@ def save(rows: pd.DataFrame | list[Row], name: str) -> None:
 def draw(
     lines: Mapping[str, tuple[pd.Series, Style]], labels: tuple[str, str], finding: str, text: str, name: str
 ) -> None:
-    """Draw times against the number of attributes on log axes, and write them into results/bench.
+    """Draw times against the number of attributes, and write them into results/bench.
+
+    The y axis is logarithmic if the times span more than a decade, and else begins at 0.
 
     Parameters
     ----------
@@ -141,12 +143,17 @@ def draw(
     with own_settings():
         drawn = sheet(1)
         ax = drawn.places[0].ax
-        ax.set(xscale="log", yscale="log", xlabel=f"{labels[0]} (log scale)", ylabel=f"{labels[1]} (log scale)")
+        every = np.concatenate([times.to_numpy() for times, _ in lines.values()])
+        log = every.max() > 10 * every.min()
+        ax.set(xscale="log", xlabel=f"{labels[0]} (log scale)", ylabel=f"{labels[1]}{' (log scale)' if log else ''}")
         for times, look in lines.values():
             width = 2.6 if look.heavy else 1.5
             ax.plot(times.index, times, color=look.colour, marker=look.marker, linewidth=width, markersize=5)
-        most = max(times.max() for times, _ in lines.values())
-        ax.set_ylim(top=2 * most, bottom=min(1.0, min(times.min() for times, _ in lines.values()) / 1.5))
+        if log:
+            ax.set_yscale("log")
+            ax.set_ylim(every.min() / 1.5, 2 * every.max())
+        else:
+            ax.set_ylim(0, 1.1 * every.max())
         set_ticks(ax)
         grid(ax)
         drawn.finish(finding, 0)

@@ -30,7 +30,8 @@ CAPTION = """growth: the time of a step of AELR and AERR against the number of a
 Lines show CPU microseconds of a step per replica, the least of several rounds; 8 draws are split between the data point
 and the inner product. The data are coins of mean 0.2 that are computed when they are looked at, so that no step is
 spared as d grows and no table is held. The clock runs from the 1,025th example of a pass to the 2,817th, so that the
-state and the output, which take O(d) once per pass, do not count.
+state and the output, which take O(d) once per pass, do not count. The lines have no intervals: a few rounds show
+little of the spread, and a peak of one line may be chance.
 """
 
 
@@ -63,7 +64,7 @@ def look_of(core: str) -> Style:
 
 
 def main() -> None:
-    """Measure every case at every number of attributes, in turns, and draw the times."""
+    """Measure every case at every number of attributes, in turns."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=2, help="times that everything is measured, in turns")
     tables = {d: bench.coins(d, LENGTH) for d in (10**3, 10**4, 10**5, 10**6)}
@@ -74,6 +75,11 @@ def main() -> None:
     smallest = frame.groupby("core")["us_per_replica_step"].transform("min")
     frame["ratio"] = (frame["us_per_replica_step"] / smallest).round(2)
     bench.save(frame, "growth")
+    draw(frame)
+
+
+def draw(frame: pd.DataFrame) -> None:
+    """Draw the times."""
     lines = {
         (look := look_of(str(core))).name: (rows.set_index("d")["us_per_replica_step"], look)
         for core, rows in frame.groupby("core")

@@ -1,6 +1,6 @@
 """Show which k and learner are best for a total of attributes or money: a table, a figure and a verdict."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import Any
 
@@ -9,7 +9,7 @@ from rich.table import Column, Table
 
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.analysis.intervals import FEWEST, Estimate
-from budgetreg.figures.canvas import Drawn, Figure, beside, folded, grid, legend, write_finding
+from budgetreg.figures.canvas import Drawn, Figure, beside, folded, folded_ticks, grid, legend, write_finding
 from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
@@ -19,7 +19,9 @@ from budgetreg.runs.series import common_unit
 NAME = "advice"
 _SIZE = (6.4, 4.6)  # inches
 _OCTAVES = 0.24  # over which learners with the same k are spread
+_APART = 1 / 13  # of the axis, between two learners that see full rows
 _RING: dict[str, Any] = {"marker": "o", "markersize": 15, "markerfacecolor": "none", "markeredgecolor": "black"}
+_UNPAID: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "zorder": 3}
 _TOP = 1.2
 """Where the axis ends if something lies beyond, in units of the error without attributes."""
 _LOW, _MANY = 0.25, 2
@@ -193,9 +195,10 @@ def _is_useless(candidate: Candidate, y: Axis) -> bool:
 
 
 def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> Drawn:
-    """Draw error against k: a line for each learner on a budget, and a point at k = d for full rows.
+    """Draw error against k: a line for each learner on a budget, and a place of its own for each that sees full rows.
 
-    The axis ends little above the error without attributes. Arrows at its end stand for what lies beyond.
+    The axis ends little above the error without attributes. Arrows at its end stand for what lies beyond. Markers are
+    hollow if the total does not pay for what tuning looks at.
 
     Parameters
     ----------
@@ -210,52 +213,66 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     top = _TOP * y.zero if y.zero else np.inf
     figure = Figure(_SIZE, layout="constrained")
     ax = figure.subplots()
-    budgets = sorted({candidate.series.k for candidate in candidates})
-    learners = sorted({candidate.series.algo for candidate in candidates})
     by_budget = sorted(candidates, key=lambda candidate: candidate.series.k)
-    places = dict(zip(learners, beside(len(learners), _OCTAVES), strict=True))
-    for algo in learners:
+    budgets = sorted({int(each.series.k) for each in candidates if not each.series.of_full_rows})
+    some, full = (
+        list(dict.fromkeys(each.series.algo for each in candidates if each.series.of_full_rows == of_full_rows))
+        for of_full_rows in (False, True)
+    )
+    first, last = (budgets[0], budgets[-1]) if budgets else (1, 1)
+    step = (2 * last / first) ** (_APART / (1 - _APART * min(len(full), 9)))
+    places = dict(zip(some, beside(len(some), _OCTAVES), strict=False))
+    places |= {algo: last * step ** (at + 1.5) for at, algo in enumerate(full)}
+    for algo in [*some, *full]:
         points = [candidate for candidate in by_budget if candidate.series.algo == algo]
         colour, marker, *_ = style(algo)
-        full = points[0].series.of_full_rows
-        kind = [*["full rows"] * full, *["beyond the total"] * any(point.beyond for point in points)]
         error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
-        x = np.array([point.series.k * places[algo] for point in points])
+        x = np.array([_x(point, places) for point in points])
+        beyond = np.array([point.beyond for point in points])
         ax.errorbar(
             x,
             error,
             np.nan_to_num([error - low, high - error]),  # no bar if the interval is unknown
-            label=f"{algo} ({', '.join(kind)})" if kind else algo,
+            label=None if algo in full else algo,
             color=colour,
             marker=marker,
-            markerfacecolor="white" if full else colour,
-            linestyle="none" if full else "-",
             linewidth=1.6,
             elinewidth=1.0,
             capsize=2.5,
         )
+        ax.plot(x[beyond], error[beyond], color=colour, marker=marker, **_UNPAID)
         _arrows(ax, x, error, high, top, colour)
     ax.set_xscale("log", base=2)
-    ax.set_xticks(budgets, list(map(str, budgets)))
+    ax.set_xticks([*budgets, *(places[algo] for algo in full)], [*map(str, budgets), *folded_ticks(full)])
     ax.minorticks_off()
+    for name in ax.get_xticklabels()[len(budgets) :]:
+        name.set(rotation=30, ha="right", rotation_mode="anchor")
     above = ax.get_ylim()[1]
     cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
     if y.zero:
         ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
     ax.set_ylim(0, top if cut else above)  # the line need not be in sight
     best = candidates[0]
-    at = best.series.k * places[best.series.algo]
     apart = not best.beyond and any(each.beyond for each in candidates)
     least = "least error within the total" if apart else "least error"
-    ax.plot(at, best.error.value, linestyle="none", label=least, zorder=4, **_RING)
-    ax.set_xlabel(f"k, attributes seen of each example, for {_amount(candidates, total)} in all")
+    ax.plot(_x(best, places), best.error.value, linestyle="none", label=least, zorder=4, **_RING)
+    if any(each.beyond for each in candidates):
+        ax.plot([], [], color="black", marker="o", label="hollow: tuning looks beyond the total", **_UNPAID)
+    or_learner = ", or learner that sees full rows" if full else ""
+    ax.set_xlabel(f"attributes seen of each example, k{or_learner}\n({_amount(candidates, total)} in all)")
     ax.set_ylabel(y.text)
     ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
     grid(ax)
     samples, texts = ax.get_legend_handles_labels()
-    legend(figure, dict(zip(texts, samples, strict=True)), 2 if apart else 3)
+    legend(figure, dict(zip(texts, samples, strict=True)), 3)
     write_finding(figure, answer(every, total)[0].rstrip("."))
     return Drawn(figure, f"{y.name} against k", _paragraphs(every, total, y))
+
+
+def _x(candidate: Candidate, places: Mapping[str, float]) -> float:
+    """Return where a point is: at the place of its learner, which is a factor of k unless that sees full rows."""
+    series = candidate.series
+    return places[series.algo] if series.of_full_rows else int(series.k) * places[series.algo]
 
 
 def _arrows(ax: Any, x: np.ndarray, error: np.ndarray, high: np.ndarray, top: float, colour: str) -> None:
@@ -288,7 +305,7 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
     measures = _measures(candidates)
     text = (
         f"Each point is a learner that {ended}: the mean over {repetitions_of(series)} with its 90 % "
-        f"interval. Those that see full rows lie at k = d. y: {y.explanation}.{beyond} {_OUTSIDE}"
+        f"interval. Those that see full rows stand side by side. y: {y.explanation}.{beyond} {_OUTSIDE}"
     )
     if any(each.outside for each in candidates):
         text += " boosting is scikit-learn's gradient boosting, outside this tool, and is listed below alone."

@@ -128,7 +128,8 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     """
     _, y = axes_of(series, drawing)
     looks = looks_of(series, drawing)
-    panels = list(drawing.split(series).values())
+    split = drawing.split(series)
+    panels = [split[name] for name in dict.fromkeys([*drawing.titles, *split]) if name in split]
     curves = [_with_curves(in_panel, drawing, y) for in_panel in panels]
     ranges = _ranges(curves, y, drawing)
     drawn = sheet(len(panels), share_y=drawing.share_y)
@@ -224,9 +225,9 @@ def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, 
 def _draw_published(
     ax: Axes, algo: str, points: tuple[np.ndarray, np.ndarray], end: float, look: Mapping[str, Any], drawing: Drawing
 ) -> None:
-    """Draw published points; crosses get the learner's name, as no line joins them to the label at its end."""
+    """Draw published points; single numbers get the learner's name, as no line joins them to the label at its end."""
     ax.plot(*points, **published_look(look, drawing))
-    if drawing.published_as == "crosses":
+    if drawing.published_as == "points":
         side = "right" if points[0][0] > end / 2 else "left"
         offset = (-6 if side == "right" else 6, 3)
         named: dict[str, Any] = {"fontsize": 7, "color": darker(look["color"], 0.3), "ha": side, "zorder": 6}
@@ -297,7 +298,7 @@ def _ends(
         text = within_learner(learner) if short else learner.label
         text = text if alike else f"{text} ({repetitions_of([learner])})"
         ends.append(End(text, last[x.column], last[y.column], look["color"], is_heavy(look)))
-    if y.zero is not None:
+    if y.zero is not None and y.zero <= place.ax.get_ylim()[1]:
         ends.append(End(f"{y.constant} predictor", place.ax.get_xlim()[1], y.zero, _GREY))
     return ends
 
@@ -391,7 +392,8 @@ def y_range(
     low = max(0.0, np.nanmin(edges, initial=low))
     high = min(cap, np.nanmax(edges, initial=high))
     margin = 0.06 * max(high - low, 0.1 * (y.zero or high))
-    return Range(max(bottom or 0.0, low - 1.5 * margin), cap if ends_at_cap else high + 1.5 * margin, False)
+    least = bottom or min(0.0, inside.min() - margin)  # markers at 0 are whole
+    return Range(max(least, low - 1.5 * margin), cap if ends_at_cap else high + 1.5 * margin, False)
 
 
 def _means(curves: Sequence[pd.DataFrame], y: Axis) -> np.ndarray:

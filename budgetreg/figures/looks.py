@@ -1,10 +1,11 @@
 """How the curve of each label is drawn: the colour and marker of its learner, or of its variant.
 
 Our learners are heavy and indigo, violet, lilac or plum, published ones have colours, learners that see full rows are
-black, and the others are grey. Regressors differ in colour from each other, and so do learners of subspaces, except the
-black and the grey ones, which differ in marker; lasso's lines are broken, ridge's are not. Colour-blind readers can
-distinguish the colours: they are Okabe and Ito's (2008, "Color Universal Design") without yellow, which fades on white,
-and some of Tol's muted scheme (Tol 2021), with an indigo that is lighter than black without colours, too.
+black, or dark grey if they are online, and the others are grey. Regressors differ in colour from each other, and so do
+learners of subspaces, except the black and the grey ones, which differ in marker; lasso's lines are broken, ridge's are
+not. Colour-blind readers can distinguish the colours: they are Okabe and Ito's (2008, "Color Universal Design") without
+yellow, which fades on white, and some of Tol's muted scheme (Tol 2021), with an indigo that is lighter than black
+without colours, too.
 """
 
 import re
@@ -106,7 +107,7 @@ Looks = Mapping[str, Mapping[str, Any]]
 
 _PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "curves": {"linestyle": (0, (5, 2)), "linewidth": 1.1, "markersize": 3.5, "markerfacecolor": "white", "zorder": 2},
-    "crosses": {"linestyle": "none", "marker": "x", "markersize": 8.0, "markeredgewidth": 2.2, "zorder": 6},
+    "points": {"linestyle": "none", "markersize": 8.5, "markeredgewidth": 1.6, "markerfacecolor": "none", "zorder": 6},
 }
 _HEAVY, _USUAL = 2.6, 1.5  # points
 _THIN = {"linewidth": 1.0, "markersize": 3.0, "zorder": 2.5}
@@ -172,7 +173,7 @@ def is_heavy(look: Mapping[str, Any]) -> bool:
 
 def published_look(look: Mapping[str, Any], drawing: Drawing) -> Mapping[str, Any]:
     """Return how the published numbers of a learner are drawn, given the look of its curve."""
-    return {"color": look["color"], "marker": look.get("marker"), **_PUBLISHED[drawing.published_as]}
+    return {"color": look["color"], "marker": look.get("marker", "o"), **_PUBLISHED[drawing.published_as]}
 
 
 def shows_variants(series: Sequence[Series], drawing: Drawing) -> bool:

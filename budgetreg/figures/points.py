@@ -386,20 +386,33 @@ def _draw_scalings(ax: Axes, scalings: Scalings, drawing: Drawing, *, logarithmi
     ax.set_xticks(marks, list(map(compact, marks)))
     ax.xaxis.minorticks_off()
     if drawing.level is not None:
-        start = min(point.value for points in scalings.values() for point in _drawable(points).values())
-        ends += _draw_guides(ax, np.array([marks[0], marks[-1]]), start)
+        ends += _draw_guides(ax, list(filter(None, map(_drawable, scalings.values()))))
     grid(ax)
     return ends
 
 
-def _draw_guides(ax: Axes, ends: np.ndarray, start: float) -> list[End]:
-    """Draw lines of whole slopes through a point, and return their labels."""
+def _draw_guides(ax: Axes, lines: Sequence[Mapping[float, Estimate]]) -> list[End]:
+    """Draw lines of whole slopes, each from the first point of the learner that is closest to it; return their labels.
+
+    Parameters
+    ----------
+    lines : sequence of mapping
+        The points of each learner.
+    """
     labels = []
-    for exponent in _GUIDES:
-        heights = start * (ends / ends[0]) ** exponent
+    for exponent in _GUIDES if lines else ():
+        points = min(lines, key=lambda points: abs(_slope(points) - exponent))
+        ends = np.array([min(points), max(points)])
+        heights = points[ends[0]].value * (ends / ends[0]) ** exponent
         ax.plot(ends, heights, **_GUIDE)
         labels.append(End(f"slope {exponent}", ends[-1], heights[-1], _GUIDE["color"]))
     return labels
+
+
+def _slope(points: Mapping[float, Estimate]) -> float:
+    """Return the slope from the first to the last point of a learner on logarithmic axes; infinite for one point."""
+    first, last = min(points), max(points)
+    return float(np.log(points[last].value / points[first].value) / np.log(last / first)) if last > first else np.inf
 
 
 def _draw_bills(
@@ -426,4 +439,5 @@ def _draw_ratio(ax: Axes, row: int, ratio: Estimate, colour: str, marker: str) -
     if np.isfinite([ratio.low, ratio.high]).all():
         ax.hlines(row, ratio.low, ratio.high, color=colour, linewidth=1.8, zorder=2)
     offset: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center"}
+    offset["bbox"] = {"facecolor": "white", "linewidth": 0, "pad": 0.5}  # the line at 1 does not strike it through
     ax.annotate(f"{ratio.value:.2f}", (ratio.value, row), fontsize=8.0, **offset)

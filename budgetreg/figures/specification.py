@@ -59,7 +59,7 @@ _RULES: Rules = {
     "until": ("the last x of curves that is shown", POSITIVE | NOTHING),
     "top": ("where the y axis ends", POSITIVE | NOTHING),
     "bottom": ("where the y axis begins", POSITIVE | NOTHING),
-    "published_as": ("how published numbers are drawn", one_of("curves", "crosses")),
+    "published_as": ("how published numbers are drawn", one_of("curves", "points")),
     "share_y": ("whether all panels have the same y axis", FLAG),
     "worst": ("the key of which the worst value is shown", NAME | NOTHING),
     "over": ("what a scaling goes along", NAME | NOTHING),
@@ -94,7 +94,8 @@ class Drawing:
     panels : sequence of str
         ``dataset``, ``algo`` or keys of the configuration; each of their values has a panel.
     titles : mapping of str to str
-        Titles of panels, by value; several are joined by a comma.
+        Titles of panels, by value; several are joined by a comma. Curves have their panels in this
+        order, and the others after them.
     finding : str
         What the figure shows, in a sentence above it.
     rests_on : mapping of str to sequence of str
@@ -122,7 +123,7 @@ class Drawing:
     bottom : float or None
         Where a logarithmic y axis begins, and the least that another one shows; smaller values are drawn there, as
         triangles. None: below all values.
-    published_as : {'curves', 'crosses'}
+    published_as : {'curves', 'points'}
         Whether the published points are those of a curve, or single numbers.
     share_y : bool
         Whether all panels have the same y axis.

@@ -242,8 +242,21 @@ def test_the_figure_says_which_errors_the_total_does_not_pay_for(tmp_path, monke
     plot_advice([candidate("aemr", 0.3)], tmp_path)
     paid, alone = ({text.get_text() for text in figure.legends[0].get_texts()} for figure in drawn)
     assert alone == {"aemr", "least error"}
-    assert {"aemr", "least error within the total"} < paid
-    assert any("beyond the total" in text for text in paid)
+    assert paid == {"aemr", "least error within the total", "hollow: tuning looks beyond the total"}
+
+
+def test_learners_that_see_full_rows_have_names_below_and_are_hollow_if_not_paid_for(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(canvas, "write_figure", lambda figure, *_: drawn.append(figure.axes[0]) or [])
+    costly = replace(candidate("full_b", 0.4), billed=9000.0, beyond=True)
+    plot_advice([candidate("aemr", 0.3), candidate("full_a", 0.5), costly], tmp_path)
+    plot_advice([candidate("full_a", 0.5), costly], tmp_path)
+    for ax, names in zip(drawn, (["4", "full_a", "full_b"], ["full_a", "full_b"]), strict=True):
+        assert [text.get_text() for text in ax.get_xticklabels()] == names
+        of_full_rows = ax.get_xticks()[-2:]
+        assert ax.get_xlim()[0] < of_full_rows[0] < of_full_rows[1] < ax.get_xlim()[1]
+        hollow = [line.get_xydata().tolist() for line in ax.lines if line.get_markerfacecolor() == "white"]
+        assert [points for points in hollow if points] == [[[of_full_rows[1], 0.4]]]
 
 
 def test_tuning_beyond_the_total_ranks_last():

@@ -304,7 +304,7 @@ def test_no_two_learners_share_colour_and_marker() -> None:
         assert len({style(algo).colour for algo in learners}) == len(learners)
 
 
-def test_our_learners_are_heavy_and_those_that_see_full_rows_are_black() -> None:
+def test_our_learners_are_heavy_and_those_that_see_full_rows_are_black_or_dark_grey_if_online() -> None:
     styles = {algo: style(algo) for algo in catalogue.options("algo")}
     assert {algo for algo, each in styles.items() if each.heavy} == {
         "aemr",
@@ -315,7 +315,8 @@ def test_our_learners_are_heavy_and_those_that_see_full_rows_are_black() -> None
         "mbeg_plus",
     }
     black = {algo for algo, each in styles.items() if each.colour == "#000000"}
-    assert black == {"ridge", "lasso", "online_ridge", "online_lasso", "pca"}
+    assert black == {"ridge", "lasso", "pca"}
+    assert {style(algo).colour for algo in ("online_ridge", "online_lasso")} == {"#5F5F5F"}
     assert style("somebody's new one") == style("somebody's new one")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from budgetreg.errors import ConfigError
 from budgetreg.figures import curves, paired
-from budgetreg.figures.points import draw_bills, draw_ratios, draw_relative, ratios_of, relative_to_best
+from budgetreg.figures.points import draw_bills, draw_ratios, draw_relative, draw_scaling, ratios_of, relative_to_best
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import ATTRIBUTES, RELATIVE, Drawing, axes_of, parse
 from budgetreg.runs.series import Series, labelled, read_folder, read_series
@@ -205,8 +205,8 @@ def test_values_below_the_end_of_the_axis_are_triangles_on_it(tmp_path: Path) ->
     assert any("triangles stand for means below 0.7" in remark for remark in figure[1])
 
 
-@pytest.mark.parametrize(("published_as", "marker", "dash"), [("crosses", "x", "None"), ("curves", "D", "--")])
-def test_published_numbers_are_crosses_or_curves(published_as: str, marker: str, dash: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("published_as", "marker", "dash"), [("points", "D", "None"), ("curves", "D", "--")])
+def test_published_numbers_are_points_or_curves(published_as: str, marker: str, dash: str, tmp_path: Path) -> None:
     write_run(tmp_path / "1", "aelr")
     points = (np.array([50.0, 600.0]), np.array([0.9, 0.8]))
     drawing = Drawing(published={("aelr", "attributes"): points}, published_as=published_as)
@@ -226,3 +226,30 @@ def test_files_have_the_same_bytes_each_time(tmp_path: Path) -> None:
         first, second = (plot(series, tmp_path / place, kind, of_kind) for place in ("first", "second"))
         assert [path.name for path in first] == [f"{kind}.png", f"{kind}.pdf", f"{kind}.txt"]
         assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_panels_of_curves_have_the_order_of_their_titles(tmp_path: Path) -> None:
+    for number, dataset in enumerate(("first", "second", "third")):
+        write_run(tmp_path / str(number), "aelr", dataset)
+    figure, _ = curves.draw(read_series([tmp_path]), Drawing(titles={"third": "titled", "second": "second, too"}))
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["titled", "second, too", "first, k = 4"]
+
+
+def test_values_of_zero_lie_above_the_frame_and_a_predictor_beyond_it_has_no_label(tmp_path: Path) -> None:
+    write_run(tmp_path / "1", "aelr", shift=-0.75)  # errors 0.15, 0.05 and, in the mean, -0.05
+    (ax,) = curves.draw(read_series([tmp_path]), Drawing(y_scale="linear", top=0.5))[0].axes
+    assert ax.get_ylim()[0] < min(ax.lines[-1].get_ydata())
+    assert "zero predictor" not in [text.get_text() for text in ax.texts]
+
+
+def test_guides_begin_at_the_learner_whose_slope_is_closest(tmp_path: Path) -> None:
+    """The examples that learners need grow with k, and with its square from a higher first point."""
+    for number, (algo, k, examples) in enumerate(
+        [("aelr", 8, 10), ("aelr", 16, 21), ("aer", 8, 100), ("aer", 16, 410)]
+    ):
+        write_run(tmp_path / str(number), algo, k=k, examples=(examples // 2, examples, 2 * examples))
+    drawing = Drawing(kind="scaling", over="k", level=0.85, x="examples")
+    (ax,) = draw_scaling(read_series([tmp_path]), drawing).figure.axes
+    guides = {text.get_text(): text.xy for text in ax.texts}
+    assert guides["slope 1"] == pytest.approx((16, 2 * 10))
+    assert guides["slope 2"] == pytest.approx((16, 4 * 100))
