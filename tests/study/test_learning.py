@@ -93,6 +93,11 @@ def test_nothing_is_known_at_first(targets: list[float]) -> None:
     assert np.isfinite(model.predict(np.full((1, 3), np.nan), return_std=True)).all()
 
 
+def test_unknown_targets_are_not_in_the_mean() -> None:
+    learned = learn_table(FitOptions("aemr"), np.full((5, 3), np.nan), np.array([1.0, 2.0, 3.0, np.nan, np.nan]))
+    assert learned.model["b"] == pytest.approx(2, abs=0.05)
+
+
 def test_constant_and_unseen_attributes_are_independent_of_the_others() -> None:
     _, Z, y = factor_table(30, 4, 0.8)
     Z[:, 1], Z[:, 2] = 7.0, np.nan

@@ -46,7 +46,7 @@ class TargetRegressionLearner(PlannedDrawsLearner):
     version_scaled = 10
     centres_itself = True
     scales_itself = True
-    check_streams = 24
+    check_streams = 48
     missing = Missing.LEFT_OUT
     unlabelled = True
     uses_free = True
