@@ -14,11 +14,14 @@ A. W. van der Vaart. Asymptotic Statistics. Cambridge University Press 1998, Cha
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
+from budgetreg.data.registry import KeyedDistribution, kinds
+from budgetreg.runs.series import Series
 from budgetreg.streams import generator
 
 MOST_SUBSETS = 20_000
@@ -71,6 +74,31 @@ def excess_bound(C: np.ndarray, k: int, design: np.ndarray | None = None, tangen
     if np.abs(J[:, ~learned]).max(initial=0) > 1e-8 * np.abs(J).max():
         return float("inf")
     return float(((C[:-1, :-1] @ J[:, learned]) * J[:, learned] / values[learned]).sum())
+
+
+def noise_and_bound(series: Series, k: int) -> tuple[float, float] | None:
+    """Return the noise and n times the bound for uniform subsets of k, or None if the data are not normal.
+
+    Both are means over the repetitions of a series, in units of the target's variance.
+    """
+    section = series.config["dataset"]
+    kind = kinds()[section["kind"]]
+    source = kind.parse({key: section[key] for key in kind.options if key in section})
+    if not isinstance(source, KeyedDistribution):
+        return None
+    repetitions = sorted(set(series.points["repetition"]))
+    each = [_noise_and_bound(source, series.config["seed"], repetition, k) for repetition in repetitions]
+    known = [pair for pair in each if pair is not None]
+    return tuple(np.mean(known, axis=0).tolist()) if known else None
+
+
+@lru_cache(maxsize=256)
+def _noise_and_bound(source: KeyedDistribution, seed: int, repetition: int, k: int) -> tuple[float, float] | None:
+    C = source.covariance(seed, repetition)
+    if C is None:
+        return None
+    noise = C[-1, -1] - C[-1, :-1] @ np.linalg.solve(C[:-1, :-1], C[:-1, -1])
+    return noise / C[-1, -1], excess_bound(C, k) / C[-1, -1]
 
 
 def known_covariance(d: int) -> np.ndarray:

@@ -145,6 +145,16 @@ class Gaussian(KeyedDistribution):
 
         return self.draw_parts(seed, repetition, examples)
 
+    def covariance(self, seed: int, repetition: int) -> np.ndarray | None:
+        """Return the covariance of attributes and target, (d + 1, d + 1); None for heavy tails."""
+        if self.tails is not None:
+            return None
+        common, unique = self.loadings(seed, repetition)
+        apart = np.abs(np.subtract.outer(np.arange(self.d), np.arange(self.d)))
+        Sigma = common.T @ common + float(self.rho) ** apart * np.outer(unique, unique)
+        sigma = Sigma @ self.target(seed, repetition)
+        return np.block([[Sigma, sigma[:, None]], [sigma, np.ones(1)]])
+
     def _explained(self, w: np.ndarray, common: np.ndarray, unique: np.ndarray) -> float:
         """Return the variance of ``<w, x>``: the sum of the squared coefficients of f and e in it."""
         by_factors = np.square((common * w).sum(axis=1)).sum()

@@ -417,6 +417,10 @@ class KeyedDistribution(ABC):
         """Return the random streams of a draw."""
         return partial(generator, self.key, seed, self.name, repetition)
 
+    def covariance(self, seed: int, repetition: int) -> np.ndarray | None:
+        """Return the covariance of attributes and, last, target of a draw if they are normal with mean 0, else None."""
+        return None
+
     def draw_parts(
         self, seed: int, repetition: int, examples: Callable[[StreamFactory, int], Examples], two_valued: bool = False
     ) -> Dataset:

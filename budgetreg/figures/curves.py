@@ -13,6 +13,7 @@ import pandas as pd
 from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Theorem
 from budgetreg.analysis.intervals import FEWEST
+from budgetreg.analysis.theory import noise_and_bound
 from budgetreg.data.registry import kinds
 from budgetreg.figures.canvas import (
     Artist,
@@ -56,6 +57,8 @@ _UNDER |= {"clip_on": False, "in_layout": False}  # on the frame of the panel
 _REMARK: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 7.5, "color": _GREY}
 _REMARK |= {"bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 1}, "zorder": 7}
 _BOUND_LABEL = "bound of the theorem"
+_LEAST: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 0.9}
+_LEAST_LABEL = "bound"
 
 
 _OF_SUBSPACES = (
@@ -67,6 +70,11 @@ _OF_REGRESSORS = (
     "ball, plus what the learner's theorem allows above it in expectation after as many examples, with the "
     "radius B that was chosen and the step size that the theorem has for them (a run has one step size for all "
     "its checkpoints, and need not keep to the line before the last)."
+)
+_OF_NORMAL_DATA = (
+    "Dashed line, bound: the least error that a regular estimator can have in expectation, for large numbers of "
+    "examples that show uniform subsets of {k} attributes of normal data. A learner that plans what it sees, or has a "
+    "prior, may be below it."
 )
 LOW, HIGH = "low", "high"
 """Columns of a mean curve: the edges of its band, NaN where it has none."""
@@ -218,8 +226,22 @@ def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, 
             _draw_published(ax, learner.algo, published, curve[x.column].iloc[-1], look, drawing)
         if learner.label in lines:
             ax.plot(at, lines[learner.label], color=look["color"], label=_BOUND_LABEL, zorder=2, **_BOUND)
+    remarks = _draw_least(ax, with_points, x, y) if drawing.bound and with_points else []
     ax.autoscale_view(scaley=False)
-    return [*_not_shown(ax, curves, y, shown, drawing), *([theory] if theory else [])]
+    return [*_not_shown(ax, curves, y, shown, drawing), *([theory] if theory else []), *remarks]
+
+
+def _draw_least(ax: Axes, curves: _Curves, x: Axis, y: Axis) -> list[str]:
+    """Draw the least error that is possible for normal data of which k attributes are seen; return the sentence."""
+    series = curves[0][0]
+    least = noise_and_bound(series, int(series.k)) if y.column == "test_relative" else None
+    if least is None or x.column not in ("attributes", "examples"):
+        return []
+    ends = [curve[x.column] for _, curve in curves]
+    at = np.geomspace(min(end.min() for end in ends), max(end.max() for end in ends), 50)
+    n = at / int(series.k) if x.column == "attributes" else at
+    ax.plot(at, least[0] + least[1] / n, label=_LEAST_LABEL, zorder=2, **_LEAST)
+    return [_OF_NORMAL_DATA.format(k=series.k)]
 
 
 def _draw_published(
@@ -332,6 +354,8 @@ def _legend_entries(
         entries[f"{repetitions_of(series)}: too few for a band"] = nothing
     if _BOUND_LABEL in drawn:
         entries[_BOUND_LABEL] = Line2D([], [], color="black", **_BOUND)
+    if _LEAST_LABEL in drawn:
+        entries[_LEAST_LABEL] = Line2D([], [], **_LEAST)
     if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
         entries["as published"] = Line2D([], [], **published_look({"color": "black"}, drawing))
     return entries

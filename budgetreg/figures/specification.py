@@ -60,6 +60,7 @@ _RULES: Rules = {
     "top": ("where the y axis ends", POSITIVE | NOTHING),
     "bottom": ("where the y axis begins", POSITIVE | NOTHING),
     "published_as": ("how published numbers are drawn", one_of("curves", "points")),
+    "bound": ("whether the bound for normal data is drawn", FLAG),
     "share_y": ("whether all panels have the same y axis", FLAG),
     "worst": ("the key of which the worst value is shown", NAME | NOTHING),
     "over": ("what a scaling goes along", NAME | NOTHING),
@@ -125,6 +126,8 @@ class Drawing:
         triangles. None: below all values.
     published_as : {'curves', 'points'}
         Whether the published points are those of a curve, or single numbers.
+    bound : bool
+        Whether a line shows the least error that is possible for normal data, see `budgetreg.analysis.theory`.
     share_y : bool
         Whether all panels have the same y axis.
     worst : str or None
@@ -163,6 +166,7 @@ class Drawing:
     top: float | None = None
     bottom: float | None = None
     published_as: str = "curves"
+    bound: bool = False
     share_y: bool = True
     worst: str | None = None
     over: str | None = None

@@ -57,6 +57,13 @@ def test_attributes_and_target_have_variance_1_with_the_share_of_noise(
     C, w = covariance(distribution, seed, 1), distribution.target(seed, 1)
     np.testing.assert_allclose(C.diagonal(), 1)
     assert w @ C @ w == pytest.approx(1 - noise)
+    joint = distribution.covariance(seed, 1)
+    assert joint is not None
+    np.testing.assert_allclose(joint, np.block([[C, (C @ w)[:, None]], [C @ w, np.ones(1)]]))
+
+
+def test_the_covariance_is_declared_of_normal_attributes_alone() -> None:
+    assert gaussian(tails=5).covariance(1, 2) is None
 
 
 @pytest.mark.parametrize("changes", OPTIONS_TRIED)

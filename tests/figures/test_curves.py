@@ -16,7 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import budgetreg
+from budgetreg.analysis.theory import excess_bound
 from budgetreg.config import catalogue
+from budgetreg.data.distributions import Gaussian
 from budgetreg.figures.captions import about_config, about_curves
 from budgetreg.figures.curves import draw
 from budgetreg.figures.looks import style
@@ -33,6 +35,26 @@ def test_a_figure_is_an_image_a_document_and_a_caption(tmp_path: Path) -> None:
     ]
     assert all((folder / f"curves.{ending}").stat().st_size for ending in ("png", "pdf", "txt"))
     assert len(list(folder.iterdir())) == 6
+
+
+@pytest.mark.parametrize("tails", [None, 5])
+def test_the_bound_for_normal_data_is_a_line_that_ends_at_its_value(tmp_path: Path, tails: int | None) -> None:
+    data = {"d": 6, "n": 100, "n_test": 100, "rho": 0.5, "n_factors": 0, "tails": tails, "support": None, "noise": 0.2}
+    options = {f"dataset__{key}": value for key, value in data.items()}
+    run = write_run(tmp_path / "run", "aer", "gaussian", 3, d=6, dataset__kind="gaussian", **options)
+    figure, remarks = draw(read_series([run]), Drawing(bound=True))
+    lines = [line for line in figure.axes[0].lines if line.get_label() == "bound"]
+    if tails is not None:
+        assert not lines
+        return
+    joints = [Gaussian(**data).covariance(0, repetition) for repetition in range(2)]
+    bound = np.mean([excess_bound(C, 3) for C in joints if C is not None])
+    (line,) = lines
+    x, y = np.array(line.get_xdata()), np.array(line.get_ydata())
+    assert y[-1] == pytest.approx(0.2 + bound * 3 / x[-1])
+    assert "subsets of 3 attributes" in " ".join(remarks)
+    assert "bound" in legend_of(figure)
+    assert not [line for line in draw(read_series([run]))[0].axes[0].lines if line.get_label() == "bound"]
 
 
 def labels_of(ax: Axes) -> list[str]:
