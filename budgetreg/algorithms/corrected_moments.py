@@ -305,7 +305,7 @@ def regressor(solver: str, sums: PairSums) -> np.ndarray:
     return path(everything)[:, last[0] if last.size else -1]
 
 
-def _semidefinite(sums: Sequence[PairSums], f: int) -> JointMoments:
+def semidefinite(sums: Sequence[PairSums], f: int) -> JointMoments:
     """Return the joint moments of a stream with negative eigenvalues set to 0."""
     C, _ = sums[f].moments(np.arange(len(sums[f].examples)))
     return JointMoments(sums[f].mean, _parts(C)[0])
@@ -355,7 +355,7 @@ class CorrectedMoments(PairwiseLearner):
                 W[f, :, 0] = regressor(self.solver, sums)
                 b[f] = sums.mean[-1] - sums.mean[:-1] @ W[f, :, 0]
                 kept.append(sums)
-            outputs = WithIntercept(W, b, selection=partial(_semidefinite, kept))
+            outputs = WithIntercept(W, b, selection=partial(semidefinite, kept))
             yield collected.examples, rescaled.as_revealed(outputs if given.centred or given.intercept else W)
 
     @property

@@ -10,10 +10,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from budgetreg.algorithms.corrected_moments import pair_sums, semidefinite
 from budgetreg.algorithms.learner import (
     ONE_PASS,
     RADIUS,
@@ -34,7 +36,7 @@ from budgetreg.algorithms.learner import (
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
-from budgetreg.metering.table import TargetMeans, WithIntercept
+from budgetreg.metering.table import JointMoments, TargetMeans, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
 from budgetreg.revealed.columns import Rescaled, RunningScale, inflation
 from budgetreg.streams import blocks, generator
@@ -195,7 +197,17 @@ def regressors(
             excess=rescaled.excess[f],
             limited=bool(left_out.any()),
         )
-    return rescaled.as_revealed(WithIntercept(W, b) if given.centred or given.intercept else W)
+    if not (given.centred or given.intercept):
+        return rescaled.as_revealed(W)
+    selection = partial(_moments, rescaled, accessor.d, given) if among is None else None
+    return rescaled.as_revealed(WithIntercept(W, b, selection=selection))
+
+
+def _moments(rescaled: Rescaled, d: int, given: SideInformation, f: int) -> JointMoments:
+    """Return the corrected joint moments of what a stream revealed."""
+    sums = pair_sums(rescaled.blocks, f, d, centred=given.centred, intercept=given.intercept)
+    sums.products[:, np.append(rescaled.left_out[f], False)] = 0
+    return semidefinite([sums], 0)
 
 
 def regressor(

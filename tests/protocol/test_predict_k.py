@@ -123,6 +123,15 @@ def test_other_learners_keep_what_weighs_most_in_units_of_what_was_seen() -> Non
     assert shifted.origin.intercept == 2
 
 
+def test_a_learner_that_stores_values_is_refitted_on_what_it_keeps() -> None:
+    """Two copies share the weight of one, which has all of it alone."""
+    rng = np.random.default_rng(0)
+    s = rng.normal(size=(200, 1))
+    X = np.column_stack([s + 0.1 * rng.normal(size=(200, 2)), rng.normal(size=200)])
+    model = ESTIMATORS["ImputeRidge"](k=3, predict_k=1).fit(X, s[:, 0])
+    assert model.coef_.sum() == pytest.approx(1, abs=0.1)
+
+
 @pytest.mark.usefixtures("short_chains")
 def test_estimators_need_the_other_values_no_more() -> None:
     rng = np.random.default_rng(0)
