@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
     from budgetreg.metering.table import Outputs
 
-_SOLVERS = {"cocolasso": "maximum", "dantzig": "dantzig"}
+_SOLVERS = {"cocolasso": "maximum", "hmlasso": "weights", "dantzig": "dantzig"}
 
 _LEAST_ROWS = 2
 """Examples of the second phase, for each attribute kept, from which on its regressor replaces that of the first."""
@@ -51,7 +51,7 @@ class TwoPhaseSparse(PairwiseLearner):
 
     Attributes
     ----------
-    solver : {'cocolasso', 'dantzig'}
+    solver : {'cocolasso', 'hmlasso', 'dantzig'}
         What finds the sparse regressor, see `budgetreg.algorithms.corrected_moments`.
     phase_one : float
         Share of the examples whose attributes are drawn uniformly.
