@@ -137,14 +137,14 @@ class Case:
 
 
 def _below(case: Case) -> Estimate:
-    """Return the largest amount by which a exceeds b, from some point on and wherever both have a curve."""
+    """Return the largest amount by which a exceeds a multiple of b, from a point on and where both have a curve."""
     a, b = case.means("a"), case.means("b")
     begin, end = max(a.x[0], b.x[0], case.begin()), _common_end([a, b])
     if begin > end:
         raise Incomparable("curves without a point where both can be compared")
     kinks = np.concatenate([[begin, end], a.x, b.x])
     points = np.unique(kinks[(begin <= kinks) & (kinks <= end)])
-    return of_largest(a.at(points) - b.at(points), case.comparison.repetitions)
+    return of_largest(a.at(points) - case.options["times"] * b.at(points), case.comparison.repetitions)
 
 
 def _buys_more(case: Case) -> Estimate:
@@ -172,7 +172,7 @@ def _ratio(case: Case) -> Estimate:
 def _slope(case: Case) -> Estimate:
     a = case.means("a")
     kept = a.x >= case.begin()
-    return basic(_log_slope(a.x[kept], a.values[:, kept]), case.comparison.repetitions)
+    return basic(_log_slope(a.x[kept], a.values[:, kept] - case.options["above"]), case.comparison.repetitions)
 
 
 def _near(case: Case) -> Estimate:
@@ -298,6 +298,8 @@ _RULES: Rules = {
         Requirement(f"a multiple of d/k such as 2{_PER_RATIO}", _is_multiple) | NOTHING,
     ),
     "at": ("where it is compared", POSITIVE | NOTHING),
+    "times": ("the multiple of b that a is compared with", POSITIVE),
+    "above": ("the error that is subtracted", NUMBER),
     "value": ("the number it is compared with", NUMBER | NOTHING),
     "within": ("where it must lie", Requirement("two increasing numbers, one of them perhaps null", _is_within)),
     "tolerance": ("the tolerance", POSITIVE),
@@ -360,11 +362,11 @@ class ClaimKind:
 
 _TWO, _BEGIN = ("a", "b"), ("from", "from_examples")
 KINDS: Mapping[str, ClaimKind] = {
-    "below": ClaimKind((*_TWO, *_BEGIN), _negative, _below),
+    "below": ClaimKind((*_TWO, *_BEGIN, "times"), _negative, _below, {"times": 1}),
     "buys_more": ClaimKind((*_TWO, *_BEGIN), _negative, _buys_more),
     "ratio": ClaimKind((*_TWO, "within", "minus", "at"), _within, _ratio),
     "spread": ClaimKind((*_TWO, "within", "at"), _within, _spread),
-    "slope": ClaimKind(("a", *_BEGIN, "within"), _within, _slope),
+    "slope": ClaimKind(("a", *_BEGIN, "within", "above"), _within, _slope, {"above": 0}),
     "near": ClaimKind(("a", "at", "value", "tolerance"), _tolerated, _near, rules=_POINTS),
     "inside": ClaimKind(("a", "at", "value", "share"), _shared, _inside, {"share": 0.05}, _POINTS),
     "monotone": ClaimKind((*_TWO, "over", "direction"), lambda options: Region(0, inf), _monotone),
@@ -372,11 +374,11 @@ KINDS: Mapping[str, ClaimKind] = {
 }
 """By name:
 
-- ``below``: a lies below b wherever both have a curve
+- ``below``: a lies below b, or below ``times`` b, wherever both have a curve
 - ``buys_more``: a lies below b at any spending, also where one curve has ended or that of b has not begun
 - ``ratio``: of the error of a to that of b
 - ``spread``: the ratio of their standard deviations
-- ``slope``: of a on log axes
+- ``slope``: of a, or of its excess over ``above``, on log axes
 - ``near``: a lies near each published point, or near a value
 - ``inside``: published values lie inside the spread of a
 - ``monotone``: the gap between a and b moves one way over a key
@@ -491,7 +493,7 @@ def grid_of(entry: Mapping[str, Any]) -> Grid | None:
     entries = {}
     for at, (head, (value, place)) in enumerate(zip(heads, places.items(), strict=True)):
         here = {option: by_column[at] for option, by_column in filled["by_column"].items()}
-        here |= {"where": {key: value}} if key else {}
+        here |= {"where": {**entry.get("where", {}), key: value}} if key else {}
         for name, words in rows.items():
             names = {"id": entry["id"].format(row=name, column=value)}
             names["says"] = entry["says"].format(row=words, column=place)

@@ -72,6 +72,12 @@ def test_a_lies_below_b_only_from_where_they_have_crossed() -> None:
     assert verdict({**BELOW, "from": 400}, a, b) == "holds"  # 100 examples of 4 attributes
 
 
+def test_a_can_be_compared_with_a_multiple_of_b() -> None:
+    a, b = (series(name, falling(level), shared=0) for name, level in (("a", 0.52), ("b", 0.5)))
+    assert verdict(BELOW, a, b) == "fails"
+    assert verdict({**BELOW, "times": 1.1}, a, b) == "holds"
+
+
 def test_a_comparison_can_begin_after_a_multiple_of_d_over_k_examples_of_a() -> None:
     a, b = series("a", lambda m: 1 - m / 500), series("b", lambda m: 0.9 + 0 * m, k=16)
     assert verdict({**BELOW, "x": "examples", "from_examples": "10d/k"}, a, b) != "holds"  # from 50 on, as d / k is 4
@@ -165,6 +171,9 @@ def test_a_slope_can_be_that_of_the_worst_curve() -> None:
     assert verdict({**claim, "across": None}, *steps) == "undecided"  # several curves, and no word of how to merge them
     line = series("a", lambda m: 3 / m, noise=1e-6, shared=0)
     assert verdict({**claim, "across": None, "within": [-1.1, -0.9]}, line) == "holds"
+    above = series("a", lambda m: 0.2 + 3 / m, noise=1e-6, shared=0)
+    assert verdict({**claim, "across": None, "within": [-1.1, -0.9]}, above) == "fails"
+    assert verdict({**claim, "across": None, "within": [-1.1, -0.9], "above": 0.2}, above) == "holds"
 
 
 def test_near_compares_with_published_points_or_a_value() -> None:
@@ -411,6 +420,9 @@ def test_a_grid_has_budgets_or_a_single_column() -> None:
     assert grid
     assert (grid.sentence, grid.columns) == ("with *k* A errs less than *learner*", ("k = 4", "k = 8"))
     assert [each["where"] for each in grid.entries.values()] == [{"k": 4}, {"k": 8}]
+    both = grid_of({**entry, "where": {"seed": 1}, "rows": {"b": "B"}, "columns": {"k": [4]}})
+    assert both
+    assert both.entries["B", "k = 4"]["where"] == {"seed": 1, "k": 4}
     single = grid_of({**entry, "where": {"k": 4}, "rows": {"b": "B", "c": "C"}})
     assert single
     assert single.columns == ("",)
