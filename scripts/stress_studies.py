@@ -422,7 +422,19 @@ _STORES: Mapping[str, Try] = {
 
 _WORDS = ("Na", "NA", "None", "none", "null", "NULL", "nan", "NaN", "N/A", "#N/A", "<NA>", "-nan")
 _COLUMNS = (
-    *("prediction", "std", "label", "attribute", "cost", "std_before", "std_after", "order", "example", "value"),
+    *(
+        "prediction",
+        "std",
+        "label",
+        "attribute",
+        "cost",
+        "std_before",
+        "std_after",
+        "for_all",
+        "order",
+        "example",
+        "value",
+    ),
     "target",
 )
 _ROLES = ("id", "target", "attribute", "example", "group", "label")

@@ -319,6 +319,7 @@ STUDY: Mapping[str, Subcommand] = {
             "order": "number of the order; an order that was recorded with it is written again, so that a command that "
             "was killed can be repeated",
             "seed": "seed of the draws (default: that of the study)",
+            "dry_run": "true: only show what would be ordered, and what that was compared with; nothing is recorded",
         },
         needed=("spend",),
     ),
@@ -356,7 +357,8 @@ STUDY: Mapping[str, Subcommand] = {
     "next": Subcommand(
         "show what to measure next of each of other examples, and what it brings",
         """For each example, what lowers the standard deviation of the prediction most for its price comes first, until
-        the money is spent or nothing helps.""",
+        the money is spent or nothing helps. for_all is the place of a measurement in one order for everyone, which is
+        nearly as good.""",
         {"TABLE": _TABLE},
         {"spend": "the most that may be spent on each example (default: no limit)", "out": _OUT},
     ),

@@ -14,6 +14,7 @@ from budgetreg.data.tables import is_number
 from budgetreg.errors import ConfigError, DataError, UserError, cut, nearest, quoted
 from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,
+    alternatives_table,
     bill_tables,
     estimates_table,
     exact_money,
@@ -128,18 +129,24 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         if out is not None:  # results may have been written into an order that is there
             refuse_foreign(out, order.csv().__eq__, study.files)
 
-    order = study.place_order(
-        _amount(keys, "spend"),
-        _whole(keys, "per_example", 1),
-        seed=_whole(keys, "seed", 0),
-        order=_whole(keys, "order", 1),
-        check=check,
-    )
+    limits, seed = (_amount(keys, "spend"), _whole(keys, "per_example", 1)), _whole(keys, "seed", 0)
+    dry_run = _flag(keys, "dry_run")
+    if dry_run and (other := next((key for key in ("order", "out") if key in keys), "")):
+        raise ConfigError(f"dry_run=true records and writes nothing: leave out {other}=")
+    if dry_run:
+        order = study.propose(*limits, seed=seed)
+    else:
+        order = study.place_order(*limits, seed=seed, order=_whole(keys, "order", 1), check=check)
     examples = len({example for _, example, *_ in order.lines})
     line = (
         f"order {order.number}: {plural(len(order.lines), 'value')} of {plural(examples, 'example')} for "
         f"{exact_money(order.cost)} {order.unit}: {order.reason}"
     )
+    if dry_run:
+        if order.alternatives:
+            console().print(alternatives_table(order.alternatives))
+        print(in_one_line(f"nothing is recorded; this would be {line}"))
+        return
     content = order.csv()
     if out is not None:
         try:

@@ -19,6 +19,7 @@ from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.captions import amount, charged_per_example, chosen_parameters, repetitions_of, with_interval
 from budgetreg.figures.specification import axes_of
 from budgetreg.notices import in_one_line, plural, right, table
+from budgetreg.revealed.purchases import Alternative
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
 from budgetreg.runs.tables import AUC
 from budgetreg.study.forecast import Estimates
@@ -352,6 +353,12 @@ def estimates_table(estimates: Estimates, unit: str) -> Table:
     ]
     cells = ((what, f"{each.estimate:.3f}", f"{each.low:.3f} to {each.high:.3f}") for what, each in rows)
     return table(("if", *right("error", "interval")), cells)
+
+
+def alternatives_table(alternatives: Iterable[Alternative]) -> Table:
+    """Return a table of what a purchase was compared with."""
+    rows = ((depth, f"{examples:,}", f"{error:.3f}") for depth, examples, error in alternatives)
+    return table(right("attributes of each example", "examples", "expected error"), rows)
 
 
 def bill_tables(bill: StudyBill) -> Iterator[Table]:

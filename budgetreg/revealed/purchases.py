@@ -247,6 +247,24 @@ class Offer:
         return np.asarray(cells @ (self.units[:, None] == np.arange(len(self.prices))).astype(float) > 0)
 
 
+class Alternative(NamedTuple):
+    """One way to spend the money.
+
+    Attributes
+    ----------
+    depth : int
+        Number of units with a price that each example gets.
+    examples : int
+        Of about how many examples.
+    error : float
+        The expected error of predictions from complete rows, as a share of the target's variance. It is for comparison.
+    """
+
+    depth: int
+    examples: int
+    error: float
+
+
 class Choice(NamedTuple):
     """The cells to buy.
 
@@ -260,12 +278,15 @@ class Choice(NamedTuple):
         Number of units that examples are filled up to; 0 if nothing is bought.
     limit : Limit
         Why it is not more, or not less.
+    alternatives : tuple of Alternative
+        What was compared, if anything was.
     """
 
     cells: np.ndarray
     cost: float
     depth: int
     limit: Limit
+    alternatives: tuple[Alternative, ...]
 
 
 def choose(
@@ -310,7 +331,7 @@ def choose(
     cells = purchase.cells()
     if not len(cells):
         depth, limit = 0, Limit.NOTHING
-    return Choice(cells, float(purchase.bought.sum(axis=0) @ offer.prices), depth, limit)
+    return Choice(cells, float(purchase.bought.sum(axis=0) @ offer.prices), depth, limit, purchase.alternatives)
 
 
 class _Purchase:
@@ -321,6 +342,7 @@ class _Purchase:
         self._open = offer.by_unit(offer.open)
         seen = offer.by_unit(offer.seen) & ~self._open
         self.bought = np.zeros(self._open.shape, dtype=bool)
+        self.alternatives: tuple[Alternative, ...] = ()
         self._priced = np.flatnonzero(offer.prices > 0)
         if candidates is None:
             new = ~seen[:, self._priced].any(axis=1)
@@ -425,6 +447,9 @@ class _Purchase:
             np.put_along_axis(shown, self._varying[order[:m, :k]], True, axis=1)
             information = criterion.information(_padded(shown[:, self._offer.units], len(self._offer.units)))
             errors[j] = criterion.error(information * min(units / k, n))
+        amounts = np.minimum(np.round(units / depths), n)
+        each = zip(depths.tolist(), amounts.tolist(), errors.tolist(), strict=True)
+        self.alternatives = tuple(Alternative(int(k), int(m), error) for k, m, error in each)
         good = depths[errors <= errors.min() * (1 + _TIE)]
         if good[-1] == self._varying.size:
             return self._varying.size

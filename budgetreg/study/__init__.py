@@ -27,7 +27,7 @@ from budgetreg.study.examples import (
 from budgetreg.study.file import StudyFile
 from budgetreg.study.forecast import Estimates, estimates_of, forecast_of, keep, kept
 from budgetreg.study.model import EXPORTED, JointModel, check_learner, estimator_of, fitted, joint_of, model_file
-from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of
+from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of, propose
 from budgetreg.study.results import How, Recorded, exclude, record
 from budgetreg.study.state import (
     LOG,
@@ -259,14 +259,19 @@ class Study:
         check: Callable[[Order], None] = lambda order: None,
     ) -> Order:
         """Record the next order, and return it with the reason for it, see `ask`; nothing happens if `check` raises."""
-        if not 0 <= spend < float("inf"):
-            raise ConfigError(f"spend={spend}: must be a number of at least 0")
-        per_example, order = _whole("per_example", per_example, 1), _whole("order", order, 1)
-        seed = _whole("seed", seed, 0)
+        limits, order = _limits(spend, per_example, seed), _whole("order", order, 1)
         with self._store.writing():
-            placed = ask(self._store, float(spend), per_example, seed, order)
+            placed = ask(self._store, *limits, order)
             check(placed)
         return placed
+
+    def propose(self, spend: float, per_example: int | None = None, *, seed: int | None = None) -> Order:
+        """Return what `ask` would order, with what it was compared with; nothing is recorded.
+
+        Parameters are those of `ask`, and so are the errors.
+        """
+        with self._store.reading():
+            return propose(self._store, *_limits(spend, per_example, seed))
 
     def order(self, number: int) -> "pd.DataFrame":
         """Return an order as it was asked for.
@@ -490,29 +495,33 @@ class Study:
         Returns
         -------
         DataFrame
-            The name of the example, in a column as for `predict`, `attribute`, `cost`, and the standard deviation of
-            the target around the prediction before (`std_before`) and after (`std_after`) the measurement. Of
-            attributes that are bought together, the first has the cost and the gain. Examples for which nothing helps
+            A row for each measurement: the name of the example, in a column as for `predict`; `attribute`, or those of
+            a group, joined by `` + ``; `cost`; and the standard deviation of the target around the prediction before
+            (`std_before`) and after (`std_after`) it. `for_all` is its place, from 1, in the order for an example of
+            which nothing is known. This one order for everyone is nearly as good. Examples for which nothing helps
             have no rows.
         """
         if not spend >= 0:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         state = self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
-        orders = next_cells(_model(state, model), X, state.costs, state.groups, spend, state.discontinued)
+        learned, unknown = _model(state, model), np.full((1, len(state.attributes)), np.nan)
+        (for_all,) = next_cells(learned, unknown, state.costs, state.groups, excluded=state.discontinued)
+        orders = next_cells(learned, X, state.costs, state.groups, spend, state.discontinued)
+        place = {state.heads[each.attributes[0]]: at for at, each in enumerate(for_all, start=1)}
         rows = [
             (
                 name,
-                state.attributes[at],
-                measured.price if first else 0.0,
-                measured.before if first else measured.after,
+                " + ".join(state.attributes[at] for at in measured.attributes),
+                measured.price,
+                measured.before,
                 measured.after,
+                place.get(state.heads[measured.attributes[0]], len(place) + 1),
             )
             for name, order in zip(names, orders, strict=True)
             for measured in order
-            for at, first in ((at, at == measured.attributes[0]) for at in measured.attributes)
         ]
-        columns = ["attribute", "cost", "std_before", "std_after"]
+        columns = ["attribute", "cost", "std_before", "std_after", "for_all"]
         return _pandas().DataFrame(rows, columns=[_id_beside(state, columns), *columns])
 
     def export(self, path: str | Path, *, log: bool = False) -> None:
@@ -580,6 +589,13 @@ class Study:
 def _frame(order: Order) -> "pd.DataFrame":
     frame = _pandas().DataFrame(order.lines, columns=list(COLUMNS[:-1]))
     return frame.assign(value=float("nan"))
+
+
+def _limits(spend: float, per_example: int | None, seed: int | None) -> tuple[float, int | None, int | None]:
+    """Return what an order is asked for with, checked."""
+    if not 0 <= spend < float("inf"):
+        raise ConfigError(f"spend={spend}: must be a number of at least 0")
+    return float(spend), _whole("per_example", per_example, 1), _whole("seed", seed, 0)
 
 
 def _whole(key: str, number: Any, least: int) -> Any:

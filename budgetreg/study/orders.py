@@ -3,6 +3,8 @@
 An order is recorded before anybody sees it, and its pending cells are released if it is cancelled.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from budgetreg.data.dataset import Groups
 from budgetreg.errors import ConfigError, DataError, quoted
 from budgetreg.notices import plural
 from budgetreg.revealed.designs import regression_weights
-from budgetreg.revealed.purchases import LEAST_DEPTH, Beliefs, Choice, Limit, Offer, choose
+from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Limit, Offer, choose
 from budgetreg.runs.tables import as_csv
 from budgetreg.streams import generator
 from budgetreg.study.file import StudyFile
@@ -48,12 +50,15 @@ class Order:
         Why these, in one sentence.
     unit : str
         The unit of the costs.
+    alternatives : tuple of Alternative
+        What it was compared with, if it is proposed; empty while nothing is known.
     """
 
     number: int
     lines: list[tuple[int, str, str, float]]
     reason: str
     unit: str
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -90,23 +95,30 @@ def ask(
     ConfigError
         If nothing can be ordered, or the number belongs to another order.
     """
-    last = store.one("SELECT COALESCE(MAX(number), 0) FROM orders")
-    seed = int(store.one("SELECT content FROM facts WHERE name = 'seed'")) if seed is None else seed
+    last, seed = _last(store), _seed(store, seed)
     if number is not None and number <= last:
         return _repeated(store, number, (spend, per_example, seed))
     if number not in (None, last + 1):
         raise ConfigError(f"order={number}: the next order has the number {last + 1}")
-    state = state_of(store)
-    candidates, reason = _recommended(state, spend, per_example, seed, last + 1)
-    lines = _admitted(state, candidates, spend, per_example)
-    if not lines:
-        raise ConfigError(_nothing(state, spend, per_example))
     number = last + 1
+    lines, recommendation = _chosen(state_of(store), spend, per_example, seed, number)
+    reason = recommendation.reason
     store.change("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 0)", [(number, spend, per_example, seed, reason)])
     store.change("INSERT INTO lines VALUES (?, ?, ?, ?, ?)", ((number, at, *line) for at, line in enumerate(lines)))
     store.change("INSERT INTO cells VALUES (?, ?, 'on order', NULL, ?, 0)", ((*cell, number) for *cell, _ in lines))
     store.note(("ask", None, None, number, None, None, None))
     return order_of(store, number)
+
+
+def propose(store: StudyFile, spend: float, per_example: int | None = None, seed: int | None = None) -> Order:
+    """Return what `ask` would order, with what it was compared with; nothing is recorded.
+
+    Parameters and errors are those of `ask`; the file may be read only.
+    """
+    state, number = state_of(store), _last(store) + 1
+    cells, recommendation = _chosen(state, spend, per_example, _seed(store, seed), number)
+    lines = [(number, state.examples[example], state.attributes[attribute], cost) for example, attribute, cost in cells]
+    return Order(number, lines, recommendation.reason, state.unit, recommendation.alternatives)
 
 
 def order_of(store: StudyFile, number: int) -> Order:
@@ -158,10 +170,25 @@ def cancel(store: StudyFile, number: int) -> int:
     return len(pending)
 
 
-def _recommended(
+def _last(store: StudyFile) -> int:
+    """Return the number of the last order; 0 if there is none."""
+    return int(store.one("SELECT COALESCE(MAX(number), 0) FROM orders"))
+
+
+def _seed(store: StudyFile, seed: int | None) -> int:
+    return int(store.one("SELECT content FROM facts WHERE name = 'seed'")) if seed is None else seed
+
+
+def _chosen(
     state: State, spend: float, per_example: int | None, seed: int, number: int
-) -> tuple[Iterable[tuple[int, int]], str]:
-    """Return candidates for an order, example and attribute each, the best first, and the reason for them."""
+) -> tuple[list[tuple[int, int, float]], Recommendation]:
+    """Return the cells of an order, with costs, and the recommendation that they are from.
+
+    Raises
+    ------
+    ConfigError
+        If nothing can be ordered.
+    """
     # Values alone show how attributes are related; without any, nothing can be preferred.
     model = fitted(state) if state.known.any() and state.known_targets.any() else None
     recommendation = recommend(
@@ -182,7 +209,11 @@ def _recommended(
     free = state.costs[state.heads[cells[:, 1]]] == 0
     # What was paid for and released costs nothing more.
     delivered = np.argwhere(state.charged & state.by_unit(state.open))
-    return np.concatenate([delivered, cells[~free], cells[free]]).tolist(), recommendation.reason
+    candidates = np.concatenate([delivered, cells[~free], cells[free]]).tolist()
+    lines = _admitted(state, candidates, spend, per_example)
+    if not lines:
+        raise ConfigError(_nothing(state, spend, per_example))
+    return lines, recommendation
 
 
 def _admitted(
@@ -268,11 +299,14 @@ class Recommendation:
         What they cost together; a group costs its price once per example.
     reason : str
         One sentence.
+    alternatives : tuple of Alternative
+        What was compared; empty if nothing is known.
     """
 
     cells: np.ndarray
     cost: float
     reason: str
+    alternatives: tuple[Alternative, ...]
 
 
 def recommend(
@@ -337,9 +371,8 @@ def recommend(
     old = offer.by_unit(offer.seen)[:, priced].any(axis=1)
     examples = np.concatenate([np.flatnonzero(buyable & old), np.flatnonzero(buyable & ~old)])
     choice = choose(offer, beliefs, np.bincount(units, weights), spend, rng, candidates=examples)
-    return Recommendation(
-        choice.cells, choice.cost, _reason(choice, int(priced.sum()), spend, weighed=beliefs is not None)
-    )
+    reason = _reason(choice, int(priced.sum()), spend, weighed=beliefs is not None)
+    return Recommendation(choice.cells, choice.cost, reason, choice.alternatives)
 
 
 def _weights(model: JointModel) -> np.ndarray:

@@ -209,11 +209,23 @@ def test_free_values_are_not_ordered_alone(here: Path, capsys: pytest.CaptureFix
     assert "spend=9: nothing that is left costs less than 10 EUR" in call(capsys, "study ask trial.db spend=9", 2).err
 
 
+def test_a_dry_run_compares_and_records_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, CREATE)
+    before = (here / "trial.db").read_bytes()
+    printed = call(capsys, "study ask trial.db spend=30 dry_run=true").out
+    assert printed.startswith("nothing is recorded; this would be order 1: ")
+    said = call(capsys, "study ask trial.db spend=30 dry_run=true out=order.csv", 2).err
+    assert "dry_run=true records and writes nothing: leave out out=" in said
+    assert (here / "trial.db").read_bytes() == before
+    order = call(capsys, "study ask trial.db spend=30").err
+    assert order.removeprefix("budgetreg: ") == printed.removeprefix("nothing is recorded; this would be ")
+
+
 def test_nothing_to_measure_is_reported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call(capsys, CREATE)
     (here / "new.csv").write_text("patient,ecg\nn1,2\n")
     answer = call(capsys, "study next trial.db new.csv spend=0")
-    assert answer.out == "patient,attribute,cost,std_before,std_after\n"
+    assert answer.out == "patient,attribute,cost,std_before,std_after,for_all\n"
     assert answer.err == (
         "budgetreg: new.csv: no measurement for at most 0 EUR lowers the standard deviation of a prediction\n"
     )
@@ -247,7 +259,7 @@ def test_predictions_and_what_to_measure_next(here: Path, capsys: pytest.Capture
     call(capsys, "study predict trial.db new.csv out=predictions.csv")
     assert (here / "predictions.csv").read_text().splitlines() == lines
     assert call(capsys, "study next trial.db new.csv spend=30").out.startswith(
-        "patient,attribute,cost,std_before,std_after\n"
+        "patient,attribute,cost,std_before,std_after,for_all\n"
     )
     call(capsys, "study export trial.db out=model.npz")
     (here / "whole.csv").write_text("patient,ecg,zinc,iron,age\nn1,1,2,3,40\n")

@@ -123,7 +123,7 @@ def test_targets_may_be_missing_beside_two_labels(path: Path) -> None:
         assert study.table()["y"].fillna("").tolist() == ["sick", "", "well"]
 
 
-@pytest.mark.parametrize("id", ["prediction", "std", "label", "attribute", "cost", "std_before", "std_after", "value"])
+@pytest.mark.parametrize("id", ["prediction", "std", "label", "attribute", "cost", "std_before", "for_all", "value"])
 def test_names_of_examples_stay_in_the_answers(path: Path, id: str) -> None:
     rng = np.random.default_rng(0)
     names = [f"p{at}" for at in range(12)]
@@ -133,7 +133,7 @@ def test_names_of_examples_stay_in_the_answers(path: Path, id: str) -> None:
     predicted, useful = study.predict(new), study.next(new)
     for answer, others in (
         (predicted, ["prediction", "std", "label"]),
-        (useful, ["attribute", "cost", "std_before", "std_after"]),
+        (useful, ["attribute", "cost", "std_before", "std_after", "for_all"]),
     ):
         assert answer.columns.tolist() == ["example" if id in others else id, *others]
     assert predicted.iloc[:, 0].tolist() == names

@@ -96,6 +96,16 @@ def test_reason_says_what_decided(kwargs: dict, said: str) -> None:
     assert len(reason) < 200
 
 
+def test_the_depth_that_is_ordered_is_among_the_best_that_were_compared() -> None:
+    found = order(of=model(8, 0.95, 1.0), known=pairs_known(20), spend=100)
+    errors = {each.depth: each.error for each in found.alternatives}
+    assert list(errors) == [2, 3, 4, 5, 6, 8]
+    depth = np.bincount(found.cells[:, 0]).max()
+    assert errors[depth] <= 1.02 * min(errors.values()) < max(errors.values())
+    assert all(each.examples == min(round(140 / each.depth), 200) for each in found.alternatives)
+    assert order(spend=100).alternatives == ()
+
+
 def test_limit_per_example_holds_over_all_orders() -> None:
     known = half_known()
     first = order(of=model(8), known=known, per_example=4, spend=150)

@@ -425,14 +425,39 @@ def test_what_to_measure_next_of_new_examples(path: Path) -> None:
         {"example": ["n1", "n2"], "ecg": [50.0, NAN], "age": [0.0, NAN], "zinc": 0.0, "iron": [1.0, NAN]}
     )
     asked = study.next(new, spend=25, model=model)
-    assert asked.columns.tolist() == ["example", "attribute", "cost", "std_before", "std_after"]
+    assert asked.columns.tolist() == ["example", "attribute", "cost", "std_before", "std_after", "for_all"]
     assert set(asked["example"]) == {"n2"}  # of the other one, everything is known
     assert asked["cost"].sum() <= 25
     assert asked["attribute"].iloc[0] == "age"  # it is free
-    steps = asked[asked["std_after"] < asked["std_before"]]
-    assert (steps["std_after"].to_numpy()[:-1] == steps["std_before"].to_numpy()[1:]).all()
+    assert (asked["std_after"] < asked["std_before"]).all()
+    assert (asked["std_after"].to_numpy()[:-1] == asked["std_before"].to_numpy()[1:]).all()
     holes = pd.DataFrame([[NAN, NAN, NAN, 0.0]], columns=list(COSTS))
-    np.testing.assert_allclose(steps["std_before"].iloc[0], model.predict(holes, return_std=True)[1])
+    np.testing.assert_allclose(asked["std_before"].iloc[0], model.predict(holes, return_std=True)[1])
+
+
+def test_a_group_is_one_measurement_and_the_order_for_everyone_stands_beside(path: Path) -> None:
+    study, _ = bought(path)
+    model = study.fit()
+    new = pd.DataFrame({"example": ["n1", "n2"], "ecg": [50.0, NAN], "age": NAN, "zinc": NAN, "iron": NAN})
+    asked = study.next(new, model=model)
+    assert set(asked["attribute"]) <= {"age", "ecg", "iron + zinc"}
+    assert asked[asked["attribute"] == "iron + zinc"]["cost"].tolist() == [20, 20]
+    unknown = asked[asked["example"] == "n2"]
+    assert unknown["for_all"].tolist() == [1, 2, 3]  # nothing is known of it, so that its order is the one for all
+    place = dict(zip(unknown["attribute"], unknown["for_all"], strict=True))
+    other = asked[asked["example"] == "n1"]
+    assert other["for_all"].tolist() == [place[name] for name in other["attribute"]]
+
+
+def test_what_is_proposed_is_ordered_and_nothing_is_recorded_before(path: Path) -> None:
+    study, _ = bought(path)
+    before = contents(study)
+    proposed = study.propose(60, 3)
+    assert contents(study) == before
+    placed = study.place_order(60, 3)
+    assert (placed.number, placed.lines, placed.reason) == (proposed.number, proposed.lines, proposed.reason)
+    with pytest.raises(ConfigError, match="spend=-1"):
+        study.propose(-1)
 
 
 def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) -> None:
