@@ -33,17 +33,20 @@ def objective(S, seen, prior):
 
 
 def by_em(seen, prior, steps):
-    """Return the maximum by steps of EM, example by example."""
+    """Return the maximum by steps of EM, for examples that show the same columns together."""
     p, S = len(prior), prior
-    nu, T = module._PRIOR_EXAMPLES * p, sum(len(columns) for columns, _ in seen)
+    nu, T, products = module._PRIOR_EXAMPLES * p, 0, {}
+    for columns, values in seen:
+        for i, x in zip(columns, values, strict=True):
+            i, x = i[i < p], x[i < p]
+            count, sums = products.get(tuple(i), (0, 0.0))
+            products[tuple(i)] = count + 1, sums + np.outer(x, x)
+            T += 1
     for _ in range(steps):
         total = nu * prior
-        for columns, values in seen:
-            for i, x in zip(columns, values, strict=True):
-                i, x = i[i < p], x[i < p]
-                slopes = np.linalg.solve(S[np.ix_(i, i)], S[i]).T
-                mean = slopes @ x
-                total = total + np.outer(mean, mean) + S - slopes @ S[i]
+        for i, (count, sums) in products.items():
+            slopes = np.linalg.solve(S[np.ix_(i, i)], S[list(i)]).T
+            total = total + slopes @ sums @ slopes.T + count * (S - slopes @ S[list(i)])
         S = total / (nu + T)
     return S
 
