@@ -496,7 +496,7 @@ class Study:
         -------
         DataFrame
             A row for each measurement: the name of the example, in a column as for `predict`; `attribute`, or those of
-            a group, joined by `` + ``; `cost`; and the standard deviation of the target around the prediction before
+            a group, joined by plus signs; `cost`; and the standard deviation of the target around the prediction before
             (`std_before`) and after (`std_after`) it. `for_all` is its place, from 1, in the order for an example of
             which nothing is known. This one order for everyone is nearly as good. Examples for which nothing helps
             have no rows.
