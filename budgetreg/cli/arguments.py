@@ -357,8 +357,8 @@ STUDY: Mapping[str, Subcommand] = {
     "next": Subcommand(
         "show what to measure next of each of other examples, and what it brings",
         """For each example, what lowers the standard deviation of the prediction most for its price comes first, until
-        the money is spent or nothing helps. for_all is the place of a measurement in one order for everyone, which is
-        nearly as good.""",
+        the money is spent or nothing helps. for_all is the place of a measurement in the order for an example of which
+        nothing is known, for those who measure in one order for everyone.""",
         {"TABLE": _TABLE},
         {"spend": "the most that may be spent on each example (default: no limit)", "out": _OUT},
     ),

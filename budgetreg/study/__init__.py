@@ -266,9 +266,21 @@ class Study:
         return placed
 
     def propose(self, spend: float, per_example: int | None = None, *, seed: int | None = None) -> Order:
-        """Return what `ask` would order, with what it was compared with; nothing is recorded.
+        """Return what `ask` would order; nothing is recorded.
 
-        Parameters are those of `ask`, and so are the errors.
+        Parameters are those of `ask`.
+
+        Returns
+        -------
+        Order
+            With its `lines`, its `reason` and, once values are known, the `alternatives` that it was compared with: the
+            number of attributes of each example, about how many examples that buys, and the expected error, as a share
+            of the target's variance.
+
+        Raises
+        ------
+        ConfigError
+            If nothing can be ordered.
         """
         with self._store.reading():
             return propose(self._store, *_limits(spend, per_example, seed))
@@ -498,8 +510,8 @@ class Study:
             A row for each measurement: the name of the example, in a column as for `predict`; `attribute`, or those of
             a group, joined by plus signs; `cost`; and the standard deviation of the target around the prediction before
             (`std_before`) and after (`std_after`) it. `for_all` is its place, from 1, in the order for an example of
-            which nothing is known. This one order for everyone is nearly as good. Examples for which nothing helps
-            have no rows.
+            which nothing is known, which can serve as one order for everyone. Examples for which nothing helps have
+            no rows.
         """
         if not spend >= 0:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
