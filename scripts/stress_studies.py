@@ -528,7 +528,7 @@ def _play(result: TrialResult, folder: Path, names: Any, rng: np.random.Generato
     header = predicted[0].split(",")
     if [line.split(",")[0] for line in predicted[1:]] != [names.example, "n2"] or len(set(header)) != len(header):
         result.note("wrong", f"{vars(names)}: predict: {predicted}")
-    if {line.split(",")[0] for line in useful[1:]} - {names.example, "n2"} or len(set(useful[0].split(","))) != 5:
+    if {line.split(",")[0] for line in useful[1:]} - {names.example, "n2"} or len(set(useful[0].split(","))) != 6:
         result.note("wrong", f"{vars(names)}: next: {useful}")
     _said(result, folder, "study export s.db out=known.csv")
     with (folder / "known.csv").open(newline="") as file:
