@@ -9,9 +9,11 @@ the digests of the files that came out.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module, metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from budgetreg.config import catalogue
 from budgetreg.figures.captions import caption
 from budgetreg.figures.specification import PLAIN, Drawing
 from budgetreg.files import content_of_regular, digest, write_atomically
-from budgetreg.runs.series import labelled, read_folder
+from budgetreg.runs.series import Series, labelled, read_folder
 
 _MODULES = {
     "curves": "curves",
@@ -34,7 +36,7 @@ _SOURCE = ("analysis", "figures", "reproduce", "runs")
 _LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
 
 
-def plot(subject: Any, target: Path, name: str, drawing: Drawing = PLAIN) -> list[Path]:
+def plot(subject: Any, target: Path, name: str, drawing: Drawing | None = None) -> list[Path]:
     """Draw a figure, and write it with its caption.
 
     Parameters
@@ -47,13 +49,16 @@ def plot(subject: Any, target: Path, name: str, drawing: Drawing = PLAIN) -> lis
     name : str
         Name of the files, without ending.
     drawing : Drawing, optional
-        The kind of figure, and what a recipe asks for.
+        The kind of figure, and what a recipe asks for; without it, curves with a panel for each data set, and for each
+        budget at prediction if there are several.
 
     Returns
     -------
     list of Path
         ``<name>.png``, ``<name>.pdf``, and ``<name>.txt``, the caption.
     """
+    if drawing is None:
+        subject, drawing = _without_recipe(subject)
     draw = getattr(import_module(f"budgetreg.figures.{_MODULES[drawing.kind]}"), f"draw_{drawing.kind}")
     from budgetreg.figures.canvas import own_settings, write_figure
     from budgetreg.figures.looks import called
@@ -62,6 +67,19 @@ def plot(subject: Any, target: Path, name: str, drawing: Drawing = PLAIN) -> lis
         shown = list(map(called, subject)) if drawing.kind not in ("advice", "study") else subject
         figure, title, paragraphs = draw(shown, drawing)
         return write_figure(figure, caption(f"{name}: {title}", paragraphs), target, name)
+
+
+def _without_recipe(series: Sequence[Series]) -> tuple[Sequence[Series], Drawing]:
+    """Return the drawing of series that no recipe describes, and the series with labels for its panels."""
+    if len({curve.config.get("predict_k") for curve in series}) == 1:
+        return series, PLAIN
+    drawing = Drawing(panels=("dataset", "predict_k"))
+    panels = {name: labelled(curves) for name, curves in drawing.split(series).items()}
+    titles = {
+        name: f"{PLAIN.title(curves)}, predicted from {curves[0].config.get('predict_k') or 'all'}"
+        for name, curves in panels.items()
+    }
+    return list(chain(*panels.values())), replace(drawing, titles=titles)
 
 
 def plot_run(folder: Path) -> list[Path]:

@@ -37,6 +37,18 @@ def test_a_figure_is_an_image_a_document_and_a_caption(tmp_path: Path) -> None:
     assert len(list(folder.iterdir())) == 6
 
 
+def test_a_budget_at_prediction_has_a_panel_of_its_own(tmp_path: Path) -> None:
+    for algo in ("aelr", "aemr"):
+        for predict_k in (None, 2):
+            write_run(tmp_path / f"{algo}{predict_k}", algo, predict_k=predict_k)
+    target = tmp_path / "figure"
+    plot(read_series([tmp_path]), target, "curves")
+    text = (target / "curves.txt").read_text()
+    for title in ("mnist_3v5, k = 4, predicted from all", "mnist_3v5, k = 4, predicted from 2"):
+        assert title in text
+    assert "AEMR predict_k" not in text  # as the title says it
+
+
 @pytest.mark.parametrize("tails", [None, 5])
 def test_the_bound_for_normal_data_is_a_line_that_ends_at_its_value(tmp_path: Path, tails: int | None) -> None:
     data = {"d": 6, "n": 100, "n_test": 100, "rho": 0.5, "n_factors": 0, "tails": tails, "support": None, "noise": 0.2}
