@@ -57,12 +57,14 @@ _MARK = "BUDGETREG_GOLDEN"  # in the environment of a process that has the kerne
 _LENGTH = 64  # characters of the temporary folder, as the width of printed tables depends on it
 _NOT_HASHED = ("cache", "tmp")
 _VARYING = re.compile(
-    rb'("seconds": (?=\d)|"(?:made_from|sha256|runs\.csv|commit|dirty|python|numpy|scipy|scikit-learn|hydra|budgetreg'
-    rb'|platform|blas)": )("[^"]*"|[\w.+-]+)'
+    rb'("seconds": (?=\d)|"(?:made_from|sha256|runs\.csv|manifest\.json|commit|dirty|python|numpy|scipy|scikit-learn'
+    rb'|hydra|budgetreg|platform|blas)": )("[^"]*"|[\w.+-]+)'
 )
 """Entries of manifests and journals that depend on versions or on the clock."""
-_COMMIT = re.compile(rb"commit</th>\s*<td>[^<]*</td>")
-"""The commit in a report, and whether the source was changed since."""
+_OF_THE_MACHINE = re.compile(
+    rb"(commit|python|numpy|scipy|scikit-learn|hydra|budgetreg|platform|blas)</th>\s*<td>[^<]*</td>"
+)
+"""The same entries in a report, and whether the source was changed since the commit."""
 
 
 def scenarios(pattern: str = "*") -> dict[str, list[str]]:
@@ -145,7 +147,7 @@ def steady(text: bytes, folder: Path, name: str = "") -> bytes:
     if name.endswith((".json", ".jsonl")):
         text = _VARYING.sub(rb"\1null", text)
     if name.endswith(".html"):
-        text = _COMMIT.sub(b"", text)
+        text = _OF_THE_MACHINE.sub(b"", text)
     return b"".join(sorted(text.splitlines(keepends=True))) if name.endswith(".jsonl") else text
 
 

@@ -182,8 +182,7 @@ class NormalMaximumLikelihood(PairwiseLearner):
                 W[f, :, 0] = np.linalg.solve(C[:-1, :-1], C[:-1, -1])
                 b[f] = mean[-1] - mean[:-1] @ W[f, :, 0]
                 fitted.append(JointMoments(mean, C))
-            outputs = WithIntercept(W, b, fitted.__getitem__) if given.centred or given.intercept else W
-            yield collected.examples, rescaled.as_revealed(outputs)
+            yield collected.examples, rescaled.as_revealed(WithIntercept(W, b, fitted.__getitem__))
 
     @property
     def most_attributes(self) -> int:

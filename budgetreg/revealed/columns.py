@@ -728,7 +728,7 @@ class StandardisedEntries:
 
     def regressors(
         self, moments: Moments, *, centred: bool, intercept: bool, inflation: np.ndarray | float = 1.0
-    ) -> Outputs:
+    ) -> WithIntercept:
         """Return the regressors of posterior moments, about the posterior means or, if not centred, about 0.
 
         With T examples, chance alone seems to explain 1/T of the target's variance; with heavy tails, T is replaced by
@@ -745,7 +745,8 @@ class StandardisedEntries:
 
         Returns
         -------
-        ndarray of float, shape (F, d, 1); or WithIntercept if attributes or target are centred
+        WithIntercept
+            Regressors (F, d, 1), with the intercept 0 if nothing is centred.
         """
         F, c = self.live.shape
         W, b = np.zeros((F, c - 1, 1)), np.zeros((F, 1))
@@ -765,7 +766,7 @@ class StandardisedEntries:
                 W[f, live, 0] = w * self._units[f, -1] / self._units[f, live]
             point = self._means[f] + origin[f] * self._units[f]
             b[f] = point[-1] - point[:-1] @ W[f]
-        return WithIntercept(W, b, partial(self.joint, moments)) if centred or intercept else W
+        return WithIntercept(W, b if centred or intercept else np.zeros_like(b), partial(self.joint, moments))
 
     @property
     def complete(self) -> bool:

@@ -208,9 +208,9 @@ def test_learners_with_other_bytes_fail():
 def test_a_learner_that_prefers_an_attribute_fails(name):
     def broken(fit):
         def halved(*args):
-            for checkpoint, W in fit(*args):
-                W[:, 0] *= 0.5
-                yield checkpoint, W
+            for checkpoint, outputs in fit(*args):
+                getattr(outputs, "regressors", outputs)[:, 0] *= 0.5
+                yield checkpoint, outputs
 
         return halved
 

@@ -275,10 +275,13 @@ def test_python_predicts_for_a_frame_by_the_names_of_its_columns(
         budgetreg.predict(folder, frame.drop(columns="a"))
 
 
-def test_rows_with_holes_are_predicted_by_what_is_known_of_them(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("centring", [{}, {"dataset.center": "none", "intercept": "none"}])
+def test_rows_with_holes_are_predicted_by_what_is_known_of_them(
+    here: Path, capsys: pytest.CaptureFixture[str], centring: dict[str, str]
+) -> None:
     """As the estimator does; the words for missing values are those of the fit."""
     keys = {key: value for key, value in RIDGE.items() if not key.startswith("tuning")}
-    folder = budgetreg.fit({**keys, "algo": "aemr", "k": 3, "dataset.missing_values": ["?"]}).folder
+    folder = budgetreg.fit({**keys, **centring, "algo": "aemr", "k": 3, "dataset.missing_values": ["?"]}).folder
     arrays = model(folder)
     frame = pd.read_csv("own.csv")
     holes = frame.astype(object)

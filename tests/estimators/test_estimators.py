@@ -12,6 +12,7 @@ from budgetreg.estimators import (
     AELR,
     AELRCV,
     AEML,
+    AEMR,
     ESTIMATORS,
     PCA,
     POPCA,
@@ -225,9 +226,12 @@ def test_observing_is_refused_where_all_values_are_needed(estimator: Any, argume
         estimator.fit(lambda example, attributes: np.zeros(len(attributes)), y=np.arange(9.0), **arguments)
 
 
-def test_incomplete_rows_are_predicted_by_the_factor_model() -> None:
+@pytest.mark.parametrize("centring", [{}, {"center": "none", "fit_intercept": False}])
+@pytest.mark.parametrize("learner", [AEML, AEMR])
+def test_incomplete_rows_are_predicted_by_the_factor_model(learner: Any, centring: dict[str, Any]) -> None:
     X, y = table(40, 3, 0.7)
-    model = AEML(n_factors=1).fit(X, y)
+    model = learner(n_factors=1, **centring).fit(X, y)
+    assert not centring or model.intercept_ == 0
     new = np.array([[1.0, np.nan, 2.0], [np.nan] * 3, [4.0, 5.0, 6.0]])
     predictions, deviations = model.predict(new, return_std=True)
     S, w = model.covariance_, model.coef_

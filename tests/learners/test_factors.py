@@ -11,7 +11,7 @@ from budgetreg.algorithms.factors import posterior as chains
 from budgetreg.algorithms.factors.posterior import ArrangedValues, Posterior, draw_factors, posterior_moments
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table, WithIntercept
+from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Block, Entries
 from budgetreg.revealed.columns import StandardisedEntries
 from budgetreg.testing import checks
@@ -30,10 +30,10 @@ def fitted(kind, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, cent
 
 
 def aeml(X, y, orders, k, **options):
-    """Return the last outputs: regressors (F, d), and intercepts (F,) or None."""
+    """Return the last outputs: regressors (F, d), and intercepts (F,)."""
     outputs, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 5, **options})
     last = outputs[orders.shape[1]]
-    return (last[0][:, :, 0], last[1][:, 0]) if isinstance(last, WithIntercept) else (last[:, :, 0], None)
+    return last.regressors[:, :, 0], last.intercept[:, 0]
 
 
 # The posterior
@@ -267,7 +267,7 @@ def test_centring_matters_only_for_shifted_data():
     (plain, none), *others = (
         aeml(X, y, orders, 4, centred=c, intercept=i) for c, i in product([False, True], repeat=2)
     )
-    assert none is None
+    assert not none.any()
     for (w, b), off in zip(others, (0.3, 0.3, 0.1), strict=True):  # the chain is slow to find both means
         np.testing.assert_allclose(w, plain, atol=0.02)
         np.testing.assert_allclose(b, 0, atol=off)
@@ -320,7 +320,7 @@ def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
     outputs, accessor = fitted(FactorRegression, X, y, shuffled(3, m), 2, n_factors=5)
-    W, counts = outputs[m][:, :, 0], accessor.bill().reveals.until()[:, 0]
+    W, counts = outputs[m].regressors[:, :, 0], accessor.bill().reveals.until()[:, 0]
     assert (counts == 0).any() and (counts == 1).any()
     np.testing.assert_array_equal(W != 0, counts > 1)
     X, y = line(60, 5)

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array, vstack
 from scipy.special import expit, logsumexp
 
 from budgetreg.algorithms.factors.posterior import LEAST_NOISE
-from budgetreg.metering.table import Outputs, WithIntercept
+from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
@@ -508,7 +508,9 @@ def averaged(known: Known, origin: np.ndarray, f: int, rng: np.random.Generator,
     return Average(first, covariance + np.outer(first, first), inflation, regression.complete)
 
 
-def average_regressors(known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool) -> Outputs:
+def average_regressors(
+    known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool
+) -> WithIntercept:
     """Return the average regressors of all streams.
 
     Parameters
@@ -520,7 +522,8 @@ def average_regressors(known: Known, rngs: Sequence[np.random.Generator], *, cen
 
     Returns
     -------
-    ndarray of float, shape (F, d, 1); or WithIntercept if attributes or target are centred
+    WithIntercept
+        Regressors (F, d, 1), with the intercept 0 if nothing is centred.
     """
     centring = {"centred": centred, "intercept": intercept}
     standardised, moments = known.standardised, known.moments
@@ -528,8 +531,6 @@ def average_regressors(known: Known, rngs: Sequence[np.random.Generator], *, cen
     streams = [averaged(known, origin, f, rng, intercept=intercept) for f, rng in enumerate(rngs)]
     first, second, factors, complete = map(np.stack, zip(*streams, strict=True))
     outputs = standardised.regressors(Moments(first, second), **centring, inflation=factors)
-    if not isinstance(outputs, WithIntercept):
-        return outputs
     # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
     # model are stated, with more noise.
     joint = Moments(
