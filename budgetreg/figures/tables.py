@@ -22,6 +22,7 @@ from budgetreg.notices import in_one_line, plural, right, table
 from budgetreg.revealed.purchases import Alternative
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
 from budgetreg.runs.tables import AUC
+from budgetreg.study.error import ENOUGH
 from budgetreg.study.forecast import Estimates
 from budgetreg.study.state import UNORDERED, State, StudyBill
 
@@ -352,7 +353,10 @@ def estimates_table(estimates: Estimates, unit: str) -> Table:
         *((f"all are measured, after {exact_money(more)} {unit} more", error) for more, error in estimates.further),
     ]
     cells = ((what, f"{each.estimate:.3f}", f"{each.low:.3f} to {each.high:.3f}") for what, each in rows)
-    return table(("if", *right("error", "interval")), cells)
+    judged = estimates.error.judged
+    few = f"Only {judged} examples could be judged. An error that is estimated from fewer than {ENOUGH} says little."
+    caption = _Notes(few) if judged < ENOUGH else None
+    return table(("if", *right("error", "interval")), cells, caption=caption, caption_justify="left")
 
 
 def alternatives_table(alternatives: Iterable[Alternative]) -> Table:

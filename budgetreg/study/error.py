@@ -32,8 +32,8 @@ from budgetreg.errors import DataError
 from budgetreg.streams import generator
 from budgetreg.study.model import JointModel, learn
 
-_FOLDS, _FEWEST = 5, 10
-"""Folds, and the fewest examples that can be judged."""
+_FOLDS, _FEWEST, ENOUGH = 5, 10, 50
+"""Folds, the fewest examples that can be judged, and how many make an estimate that is worth something."""
 
 _QUANTILE = 1.645
 """Of the normal distribution, for intervals of 90 %."""
@@ -109,10 +109,13 @@ class ErrorEstimate:
         All attributes of it are measured.
     as_bought : Interval
         As many of them are measured as were bought of an example, on average over those of which any was bought.
+    judged : int
+        How many examples were judged. Fewer than 50 say little.
     """
 
     complete: Interval
     as_bought: Interval
+    judged: int
 
 
 class Part(NamedTuple):
@@ -305,6 +308,7 @@ def combined(parts: list[Part], reference: np.ndarray, curve: LearningCurve) -> 
     return ErrorEstimate(
         Interval.around(final, float(np.linalg.norm([min(deviation / error, 1.0), _MODEL, change]))),
         Interval.around(shown, float(np.hypot(min(its_deviation / loss, 1.0), _BOUGHT))),
+        len(reference),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from budgetreg.data.dataset import Groups
 from budgetreg.streams import generator
-from budgetreg.study.error import ErrorEstimate, Interval, LearningCurve, estimate_error
+from budgetreg.study.error import ENOUGH, ErrorEstimate, Interval, LearningCurve, estimate_error
 from budgetreg.study.file import StudyFile
 from budgetreg.study.model import JointModel, fitted
 from budgetreg.study.state import State
@@ -33,7 +33,8 @@ class Estimates:
     error : ErrorEstimate
         The error, relative to that of the mean target.
     further : sequence of (float, Interval)
-        Further spendings, and the errors with all attributes after them.
+        Further spendings, at most the price of all that can still be bought, and the errors with all attributes after
+        them.
     """
 
     spent: float
@@ -51,8 +52,15 @@ def estimates_of(state: State) -> Estimates:
     """
     model = fitted(state)
     error = estimate_error(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"], model=model)
-    spendings = [state.spent * times for times in _FURTHER] if state.spent else []
+    left = left_to_buy(state)
+    spendings = sorted({min(state.spent * times, left) for times in _FURTHER} - {0.0})
     return Estimates(state.spent, error, list(zip(spendings, forecast_of(state, model, error, spendings), strict=True)))
+
+
+def left_to_buy(state: State) -> float:
+    """Return the price of all that can still be bought of the examples with a target; what is on order counts too."""
+    left = ~(state.known | state.unavailable | state.excluded) & state.known_targets[:, None]
+    return float((state.by_unit(left) * state.costs).sum())
 
 
 def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings: Sequence[float]) -> list[Interval]:
@@ -66,7 +74,7 @@ def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings
         state.costs,
         groups=state.groups,
         seed=int(state.facts["seed"]),
-        excluded=state.excluded,
+        excluded=state.unavailable | state.excluded,
     )
 
 
@@ -79,6 +87,7 @@ def keep(store: StudyFile, state: State, estimates: Estimates) -> None:
     content = {
         "complete": numbers(estimates.error.complete),
         "as_bought": numbers(estimates.error.as_bought),
+        "judged": estimates.error.judged,
         "further": [[spending, *numbers(interval)] for spending, interval in estimates.further],
     }
     row = (state.version, estimates.spent, json.dumps(content))
@@ -90,7 +99,8 @@ def kept(store: StudyFile) -> dict[int, Estimates]:
     result = {}
     for version, spent, text in store.rows("SELECT state, spent, content FROM estimates ORDER BY state"):
         content = json.loads(text)
-        error = ErrorEstimate(Interval(*content["complete"]), Interval(*content["as_bought"]))
+        judged = content.get("judged", ENOUGH)  # which estimates of earlier versions lack
+        error = ErrorEstimate(Interval(*content["complete"]), Interval(*content["as_bought"]), judged)
         further = [(spending, Interval(*numbers)) for spending, *numbers in content["further"]]
         result[version] = Estimates(spent, error, further)
     return result

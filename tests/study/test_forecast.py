@@ -1,9 +1,16 @@
-import numpy as np
-import pytest
+from io import StringIO
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import budgetreg
 from budgetreg.data.dataset import Groups
-from budgetreg.study.error import Interval, LearningCurve
-from budgetreg.study.forecast import _bought, _order, forecast
+from budgetreg.figures.tables import estimates_table
+from budgetreg.study.error import ErrorEstimate, Interval, LearningCurve
+from budgetreg.study.forecast import Estimates, _bought, _order, forecast
 from budgetreg.study.model import JointModel
 
 D, N = 5, 60
@@ -116,3 +123,43 @@ def test_an_error_of_the_estimate_is_not_magnified() -> None:
 def test_nothing_known_is_no_ground_for_a_forecast() -> None:
     values = np.full((N, D), np.nan)
     assert forecast(MODEL, values, np.arange(float(N)), NOW, [5.0, 10.0], np.ones(D)) == [NOW, NOW]
+
+
+def test_a_study_forecasts_no_more_than_is_left_to_buy(tmp_path: Path) -> None:
+    """Of examples with a target; a panel is bought once, and what is excluded or unavailable is not bought."""
+    rng = np.random.default_rng(2)
+    n, columns = 30, ["a", "b", "c", "d"]
+    X = pd.DataFrame(rng.normal(size=(n, 4)), columns=columns, index=[f"p{i}" for i in range(n)])
+    y = {name: float(value) for name, value in (X.sum(axis=1) + rng.normal(size=n)).items() if name != "p0"}
+    study = budgetreg.Study.create(
+        tmp_path / "trial.db",
+        examples=list(X.index),
+        targets=y,
+        attributes=columns,
+        costs={"a": 3, "b": 2, "c": 5, "d": 5},
+        groups={"c": "panel", "d": "panel"},
+    )
+    paid = [(name, key, X.loc[name, key]) for name in X.index[1:] for key in columns[:3]]
+    study.tell(
+        pd.DataFrame(paid, columns=["example", "attribute", "value"]).query("attribute != 'b' or example > 'p4'")
+    )
+    lost = study.table().set_index("example")["b"].isna()
+    without_b = [name for name in lost.index[lost] if name != "p0"]
+    study.tell(pd.DataFrame([(without_b[0], "b", "unavailable")], columns=["example", "attribute", "value"]))
+    study.exclude(examples=without_b[1:2])
+    left = 2 * (len(without_b) - 2) + 5 * (n - 2)  # b, and d of the panels; p0 has no target
+    assert [spending for spending, _ in study.estimates().further] == [study.bill().total / 2, left]
+    most, more = study.forecast([left, 10 * left])
+    assert most == more
+    rest = X.loc[list(y), columns].reset_index(names="example").melt("example", var_name="attribute")
+    study.tell(rest[~rest["example"].isin(without_b[:2])])
+    assert [spending for spending, _ in study.estimates().further] == [5]  # d of the example without b
+
+
+def test_a_table_of_few_judged_examples_says_so() -> None:
+    interval = Interval.around(0.5, 0.1)
+    for judged, said in ((49, True), (50, False)):
+        out = StringIO()
+        estimates = Estimates(1.0, ErrorEstimate(interval, interval, judged), [])
+        Console(file=out, width=80).print(estimates_table(estimates, "EUR"))
+        assert (f"Only {judged} examples could be judged." in out.getvalue()) == said

@@ -329,7 +329,7 @@ def test_whoever_may_only_read_sees_everything(tmp_path: Path) -> None:
 
 def test_estimates_that_cannot_be_kept_are_returned(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study, interval = created(path), Interval(0.5, 0.4, 0.6)
-    estimates = Estimates(0.0, ErrorEstimate(interval, interval), [])
+    estimates = Estimates(0.0, ErrorEstimate(interval, interval, 12), [])
 
     def forbidden(*paths: object) -> None:
         raise PermissionError(13, "Permission denied")
