@@ -11,21 +11,21 @@ from budgetreg import __version__
 from budgetreg.notices import each_once, lost, patient_streams, plain_warnings, printable
 
 COMMANDS = {
-    "run": ("run", "main", "run one learner, a sweep (-m) or a recipe (experiment=...), or resume it"),
-    "advise": ("advise", "main", "find the learner and the k with the least error for a total of attributes (total=T)"),
-    "fit": ("fit", "fit", "learn one model from all rows within the budget, and show what was paid"),
-    "reproduce": ("reproduce", "main", "reproduce the figures of the papers and judge their claims, or resume it"),
+    "run": ("run", "main", "run one learner, a sweep (-m) or a recipe, or resume it"),
+    "advise": ("advise", "main", "find the learner and k with the least error for a total (total=T)"),
+    "fit": ("fit", "fit", "learn one model from all rows, and show what was paid"),
+    "reproduce": ("reproduce", "main", "reproduce the papers' figures and judge their claims, or resume it"),
     "plot": ("curves", "plot", "draw the curves of one or several folders in one figure"),
-    "compare": ("curves", "compare", "show how many attributes runs need to reach an error, and what that saves"),
-    "report": ("curves", "report", "write one HTML page about runs, a recommendation, a study or reproduced figures"),
+    "compare": ("curves", "compare", "show how many attributes runs need to reach an error"),
+    "report": ("curves", "report", "write one HTML page about runs, a recommendation or a study"),
     "status": ("status", "main", "show the progress of the runs in a folder"),
     "list": ("offers", "list_offers", "list learners, data sets and recipes"),
     "fetch": ("offers", "fetch_named", "obtain a data set that is not bundled"),
-    "check": ("offers", "check", "check learners: unbiased, within the budget, reproducible, ... (algo=NAME,NAME)"),
+    "check": ("offers", "check", "check that learners are unbiased, within the budget, reproducible"),
     "predict": ("fit", "predict_rows", "apply what a run has learned to another table"),
-    "study": ("study", "main", "recommend what to buy next, record results, show the bill (create, ask, tell, ...)"),
+    "study": ("study", "main", "recommend what to buy next, record results, show the bill"),
     "verify": ("reproduce", "verify", "compute finished repetitions again and compare the bytes"),
-    "reprice": ("curves", "reprice", "recompute costs of finished runs with another price list (DIR costs=FILE)"),
+    "reprice": ("curves", "reprice", "recompute costs of finished runs with another price list"),
 }
 """By name: the module of `budgetreg.cli`, its function, and what the command does."""
 
@@ -45,8 +45,8 @@ examples:
   budgetreg run -m algo=aelr,aer,lasso k=4 out=runs/main
   budgetreg plot runs/main
 
-exit codes: 0 ok, 1 some runs or checks failed, 2 usage or configuration, 3 data unavailable, 130 interrupted,
-129 terminal closed"""
+exit codes: 0 ok, 1 some runs or checks failed, 2 usage or configuration,
+3 data unavailable, 130 interrupted, 129 terminal closed"""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -7,6 +7,8 @@ import argparse
 import contextlib
 import io
 import os
+import shutil
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,11 +33,12 @@ _MOST_DIGITS = 18
 _Option = tuple[tuple[str, ...], Mapping[str, Any]]
 _RUN = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
 
-Run one learner on one data set and write its curve into a folder. If interrupted, the same command resumes.
+Run one learner on one data set and write its curve into a folder. If
+interrupted, the same command resumes.
 
 options:
-  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces stand
-                  for all learners on a budget, all on full rows, and all of subspaces
+  -m, --multirun  sweep: KEY=VALUE,VALUE runs every combination; algo=all_budgeted, all_full and all_subspaces \
+stand for all learners on a budget, all on full rows, and all of subspaces
   --dry-run       print the plan and the attributes that it costs, run nothing
   --cfg job       print the configuration, run nothing
   --help          show this
@@ -45,20 +48,20 @@ groups:
 {groups}
 
 keys (see --cfg job for all of them):
-  k              attributes that a learner may see in each training example, counting every use
-  repetitions    number of random splits
-  seed           whole number
-  checkpoints    number of points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
-  axis           attributes: learners end at the same number of attributes; examples: of examples
-  total          attributes, or money with dataset.costs, that every learner ends at, whatever its k
-  protocol       a preset, for recipes that have presets
-  n_jobs         repetitions computed at the same time
-  out            folder of the results; a sweep makes a folder below it for each cell
-  algo.split     literal, even, or the number of draws for the inner product
-  algo.average   all, suffix or last
-  tuning.at      end or each
-  dataset.ranges CSV file with the columns attribute,low,high, from which the scale comes instead of a pilot
-  dataset.costs  price list, a CSV file with the columns attribute,cost: costs are shown in money, too
+  k               attributes that a learner may see in each training example, counting every use
+  repetitions     number of random splits
+  seed            whole number
+  checkpoints     number of points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
+  axis            attributes: learners end at the same number of attributes; examples: of examples
+  total           attributes, or money with dataset.costs, that every learner ends at, whatever its k
+  protocol        a preset, for recipes that have presets
+  n_jobs          repetitions computed at the same time
+  out             folder of the results; a sweep makes a folder below it for each cell
+  algo.split      literal, even, or the number of draws for the inner product
+  algo.average    all, suffix or last
+  tuning.at       end or each
+  dataset.ranges  CSV file with the columns attribute,low,high, from which the scale comes instead of a pilot
+  dataset.costs   price list, a CSV file with the columns attribute,cost: costs are shown in money, too
 
 shell completion: eval "$(budgetreg run -sc install=bash)\""""
 _EXCLUSIVE = ("--multirun", "--cfg", "--shell-completion")
@@ -140,16 +143,26 @@ def flags(command: str) -> list[str]:
 class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         if self.description == ABOUT_STUDY:
-            return ABOUT_STUDY + "\n"
+            return _fitted(ABOUT_STUDY) + "\n"
         if self.description != _RUN:
             return super().format_help()
         from budgetreg.config import catalogue  # here, as other commands do not need it
 
         groups = (f"  {group:<14}{', '.join(catalogue.options(group))}" for group in catalogue.groups())
-        return _RUN.format(groups="\n".join(groups)) + "\n"
+        return _fitted(_RUN.format(groups="\n".join(groups))) + "\n"
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message} (see {self.prog} --help)")
+
+
+def _fitted(text: str) -> str:
+    """Return a help text whose lines fit the terminal: the last column of a line continues below itself."""
+    width = shutil.get_terminal_size().columns
+    lines = []
+    for line in text.splitlines():
+        column = line.rfind("  ") + 2 if line.startswith(" ") else 0
+        lines += textwrap.wrap(line, width, subsequent_indent=" " * column, break_on_hyphens=False) or [""]
+    return "\n".join(lines)
 
 
 def is_whole(text: str, least: int) -> bool:
@@ -396,8 +409,9 @@ STUDY: Mapping[str, Subcommand] = {
 
 ABOUT_STUDY = """usage: budgetreg study PART FILE ...
 
-Buy attributes of examples, and learn from what was bought. A study is one file, which records what is known of each
-example, what is on order and what was paid. Several people may use it at the same time, and a copy is a backup.
+Buy attributes of examples, and learn from what was bought. A study is one file,
+which records what is known of each example, what is on order and what was paid.
+Several people may use it at the same time, and a copy is a backup.
 
 parts:
 {parts}
@@ -407,7 +421,8 @@ options:
   --version  show the version
 
 examples:
-  budgetreg study create trial.db table=patients.csv target=outcome id=patient costs=prices.csv unit=EUR
+  budgetreg study create trial.db table=patients.csv target=outcome \\
+      id=patient costs=prices.csv unit=EUR
   budgetreg study ask trial.db spend=500 per_example=6 out=order-1.csv
   budgetreg study tell trial.db order-1.csv""".format(
     parts="\n".join(f"  {name:<9}{part.headline}" for name, part in STUDY.items())

@@ -1,5 +1,6 @@
 """The command line: what is printed where, and the exit codes."""
 
+import contextlib
 import errno
 import os
 import shlex
@@ -20,6 +21,7 @@ from submitit.core.utils import UncompletedJobError
 from budgetreg import __version__
 from budgetreg.cli import curves, status
 from budgetreg.cli.app import COMMANDS, main
+from budgetreg.cli.arguments import OPTIONS
 from budgetreg.errors import DataError
 from budgetreg.figures import tables
 from budgetreg.notices import say
@@ -120,6 +122,16 @@ def test_every_command_has_help_and_version(capsys: pytest.CaptureFixture[str], 
             code = left.code
         assert not code
         assert capsys.readouterr().out.startswith(said)
+
+
+@pytest.mark.parametrize("command", ["", *OPTIONS])
+def test_help_fits_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.suppress(SystemExit):  # by which argparse leaves
+        main([*command.split(), "--help"])
+    assert not [line for line in capsys.readouterr().out.splitlines() if len(line) > 80]
 
 
 @pytest.mark.parametrize(
