@@ -1,8 +1,8 @@
 """Captions: how a figure was made, in words, without clock time or paths of a machine."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from math import isnan
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import floor, isnan, log10, nan
 from pathlib import PurePath
 from typing import Any
 
@@ -16,6 +16,7 @@ from budgetreg.notices import in_one_line
 from budgetreg.runs.series import Series
 
 _WIDTH = 100
+_SMALL, _LARGE = 1e-3, 1e12  # numbers with an interval have an exponent if they are beyond
 _LINES = {
     "interval": "Lines are means over repetitions. Bands are 90 % intervals of the mean, from 2000 bootstrap resamples "
     "of the repetitions; fewer than 5 repetitions have none.",
@@ -131,9 +132,41 @@ def chosen_parameters(runs: pd.DataFrame) -> str:
 
 
 def with_interval(estimate: Estimate) -> str:
-    """Return a number with its interval, if known, in fewer digits: ``0.528 (0.47 to 0.6)``."""
-    number = f"{estimate.value:.3g}"
-    return number if isnan(estimate.low) else f"{number} ({estimate.low:.2g} to {estimate.high:.2g})"
+    """Return a number with its interval, if known, in as many digits as that supports: ``0.527 (0.466 to 0.596)``."""
+    number, low, high = rounded(estimate)
+    return number if isnan(estimate.low) else f"{number} ({low} to {high})"
+
+
+def rounded(estimate: Estimate) -> tuple[str, str, str]:
+    """Return a number and the ends of its interval as text, with two digits of half the interval's width.
+
+    The largest of them has at most four digits behind leading zeros, and a number that would be 0 has one. Without an
+    interval, the number has three digits, or is a whole number from 1,000 on. An unknown end is a question mark.
+    """
+    numbers = (estimate.value, estimate.low, estimate.high)
+    largest = max((abs(number) for number in numbers if not isnan(number)), default=0.0)
+    known = [end for end in (estimate.low, estimate.high) if not isnan(end)]
+    width = max(known) - min(known) if len(known) > 1 else max((abs(estimate.value - end) for end in known), default=0)
+    if not width > 0 or not _SMALL <= largest < _LARGE:  # also without a value
+        return _each(numbers, lambda number: f"{number:,.0f}" if 1000 <= abs(number) < _LARGE else f"{number:.3g}")
+    decimals = max(min(1 - floor(log10(width / 2)), 3 - floor(log10(largest))), 0)
+    return _each(numbers, lambda number: f"{number:{f',.{decimals}f' if abs(number) > 0.5 / 10**decimals else '.1g'}}")
+
+
+def rounded_texts(value: str, low: str, high: str) -> tuple[str, str, str]:
+    """Return a number and its interval, given as text, as `rounded`; other texts and missing ends stay as they are."""
+    given = (value, low, high)
+    try:
+        texts = rounded(Estimate(*(float(text or nan) for text in given)))
+    except ValueError:
+        return given
+    number, below, above = (new if old else "" for old, new in zip(given, texts, strict=True))
+    return number, below, above
+
+
+def _each(numbers: Iterable[float], as_text: Callable[[float], str]) -> tuple[str, str, str]:
+    number, low, high = ("?" if isnan(number) else as_text(number) for number in numbers)
+    return number, low, high
 
 
 def charged_per_example(runs: pd.DataFrame) -> str:

@@ -16,7 +16,14 @@ from rich.text import Text
 from budgetreg.analysis.comparisons import Incomparable, ResampledCurves, Saving, ranked, savings
 from budgetreg.analysis.intervals import Estimate
 from budgetreg.errors import ConfigError, DataError
-from budgetreg.figures.captions import amount, charged_per_example, chosen_parameters, repetitions_of, with_interval
+from budgetreg.figures.captions import (
+    amount,
+    charged_per_example,
+    chosen_parameters,
+    repetitions_of,
+    rounded,
+    with_interval,
+)
 from budgetreg.figures.specification import axes_of
 from budgetreg.notices import in_one_line, plural, right, table
 from budgetreg.revealed.purchases import Alternative
@@ -306,23 +313,18 @@ def _rows(needs: Sequence[Saving], measures: Sequence[Sequence[str]]) -> Iterato
     for i, need in enumerate(needs):
         factor = ["", "", ""]
         if need.reference not in ("", need.label):
-            factor = [_number(need.factor, need.factor_is), _interval(need.factor), need.reference]
+            factor = [*_with_bound(need.factor, need.factor_is), need.reference]
         level = "" if need.error == before else f"{need.error:g}"
         at_level = measures[i] if measures else []
-        yield [level, need.label, _number(need.needed, need.needed_is), _interval(need.needed), *at_level, *factor]
+        yield [level, need.label, *_with_bound(need.needed, need.needed_is), *at_level, *factor]
         before = need.error
 
 
-def _number(estimate: Estimate, read: str) -> str:
-    return read if isnan(estimate.value) else f"{read} {amount(estimate.value)}".lstrip()
-
-
-def _interval(estimate: Estimate) -> str:
-    """Return an interval as text, with a question mark for an unknown end."""
-    if isnan(estimate.low) and isnan(estimate.high):
-        return "-"
-    low, high = ("?" if isnan(end) else amount(end) for end in (estimate.low, estimate.high))
-    return f"{low} to {high}"
+def _with_bound(estimate: Estimate, read: str) -> tuple[str, str]:
+    """Return a number, behind ``at least`` or the like if it is a bound, and its interval."""
+    number, low, high = rounded(estimate)
+    known = not (isnan(estimate.low) and isnan(estimate.high))
+    return read if isnan(estimate.value) else f"{read} {number}".lstrip(), f"{low} to {high}" if known else "-"
 
 
 ABOUT_ESTIMATES = "error relative to that of the mean target, estimated without complete rows, with 90 % intervals:"

@@ -13,7 +13,7 @@ from budgetreg.analysis.comparisons import Candidate, Incomparable, ranked
 from budgetreg.data.registry import ALL
 from budgetreg.errors import DataError
 from budgetreg.figures import advice
-from budgetreg.figures.captions import repetitions_of, with_interval
+from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import (
@@ -446,8 +446,7 @@ def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
             f"{row['says']} ({row['claim']})",
             row["protocol"] or "-",
             row["verdict"] + (f": {row['note']}" if row["note"] else ""),
-            row["estimate"] or "-",
-            f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-",
+            *(text or "-" for text in _rounded(row, "estimate", "interval")),
             row["wanted"],
             row["repetitions"],
         )
@@ -466,29 +465,29 @@ def _recorded_savings(path: Path) -> list[PagePart]:
     if not rows:
         return []
     heads = ("panel", *right("error"), "learner", *right("attributes", "90 % interval", "ratio"), "reference")
-    cells = [
-        (
-            row["panel"],
-            row["error"],
-            row["learner"],
-            f"{row['attributes_are']} {_number(row['attributes'])}".strip(),
-            _interval(row["attributes_low"], row["attributes_high"]),
-            f"{row['factor_is']} {row['factor']}".strip() or "-",
-            row["reference"] if row["reference"] != row["learner"] else "",
+    cells = []
+    for row in rows:
+        needed, interval = _rounded(row, "attributes")
+        factor, _ = _rounded(row, "factor")
+        cells.append(
+            (
+                row["panel"],
+                row["error"],
+                row["learner"],
+                f"{row['attributes_are']} {needed}".strip(),
+                interval,
+                f"{row['factor_is']} {factor}".strip() or "-",
+                row["reference"] if row["reference"] != row["learner"] else "",
+            )
         )
-        for row in rows
-    ]
     table = listing("Attributes seen in training until the mean error has fallen to a level", heads, cells)
     return [PagePart("What it takes to reach an error", tables=[table], folded=True)]
 
 
-def _interval(low: str, high: str) -> str:
-    return f"{_number(low)} to {_number(high)}" if low or high else "-"
-
-
-def _number(text: str) -> str:
-    """Return a number of attributes without an exponent; a question mark if it is not known."""
-    return f"{float(text):,.0f}" if text else "?"
+def _rounded(row: Mapping[str, str], name: str, ends: str = "") -> tuple[str, str]:
+    """Return a number of a table and its interval, both as text in the digits that the interval supports."""
+    number, low, high = rounded_texts(row[name], row[f"{ends or name}_low"], row[f"{ends or name}_high"])
+    return number, f"{low or '?'} to {high or '?'}" if low or high else "-"
 
 
 def _rows(path: Path) -> Sequence[dict[str, str]]:

@@ -17,6 +17,7 @@ from budgetreg.analysis.comparisons import AT_LEAST, AT_MOST
 from budgetreg.config import catalogue
 from budgetreg.config.options import FLAG, LIST, NUMBER, TEXT, Rules, check
 from budgetreg.errors import ConfigError, UserError
+from budgetreg.figures.captions import rounded_texts
 from budgetreg.files import content_of_regular, os_errors_explained, write_atomically
 from budgetreg.notices import plural
 from budgetreg.runs.manifest import read_merged_manifest
@@ -162,7 +163,8 @@ def _grid(grid: Grid, by_id: Mapping[str, _Row]) -> str:
 
 
 def _in_grid(row: _Row) -> str:
-    return f"{_mark(row)} {_number(row['estimate'])}".strip()
+    number, *_ = rounded_texts(row["estimate"], row["interval_low"], row["interval_high"])
+    return f"{_mark(row)} {number}".strip()
 
 
 def _others(rows: Sequence[_Row]) -> str:
@@ -187,9 +189,9 @@ def _others(rows: Sequence[_Row]) -> str:
 
 def _judged(row: _Row) -> str:
     """Return the verdict on a claim, its estimate and interval, and what there is to note."""
-    numbers = _number(row["estimate"])
-    if row["interval_low"]:
-        numbers += f" ({_number(row['interval_low'])} to {_number(row['interval_high'])})"
+    numbers, low, high = rounded_texts(row["estimate"], row["interval_low"], row["interval_high"])
+    if low:
+        numbers += f" ({low} to {high})"
     return " ".join(filter(None, [_mark(row), numbers, _escaped(row["note"])]))
 
 

@@ -1,6 +1,7 @@
 """Tables of finished runs."""
 
 from io import StringIO
+from math import nan
 from pathlib import Path
 
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from budgetreg.analysis.intervals import Estimate
 from budgetreg.cli.console import console
 from budgetreg.errors import DataError
+from budgetreg.figures.captions import rounded_texts, with_interval
 from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import read_series
 from budgetreg.runs.tables import CURVES, columns
@@ -130,7 +133,7 @@ def test_learners_on_full_rows_are_ranked_separately(tmp_path: Path) -> None:
     cells = rows(table)
     assert [row[:2] for row in cells] == [["aelr", "k"], ["aer", "k"], ["lasso", "all"], ["ridge", "all"]]
     # Repetitions differ far more than learners, but the difference of the learners is the same in each.
-    assert [row[-2] for row in cells] == ["-", "0.1 (0.084 to 0.12)", "-", "0.1 (0.05 to 0.16)"]
+    assert [row[-2] for row in cells] == ["-", "0.100 (0.084 to 0.116)", "-", "0.100 (0.050 to 0.158)"]
 
 
 def test_runs_without_a_repetition_in_common_are_still_ranked(tmp_path: Path) -> None:
@@ -191,3 +194,26 @@ def test_the_table_of_a_run_leaves_out_runs_in_folders_below(tmp_path: Path) -> 
 def test_a_deleted_run_is_an_error_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"gone: no such folder$"):
         run_table(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ((0.5274, 0.4661, 0.5958), "0.527 (0.466 to 0.596)"),
+        ((0.1204, 0.081, 0.154), "0.120 (0.081 to 0.154)"),
+        ((146.7, 130.2, 169.3), "147 (130 to 169)"),
+        ((9259.3, 1967.4, 13720.2), "9,259 (1,967 to 13,720)"),
+        ((-0.14, -0.3, 0.0042), "-0.14 (-0.30 to 0.004)"),  # the sign decides, so no end becomes 0
+        ((5.087e-08, 2.741e-08, 1.443e-07), "5.09e-08 (2.74e-08 to 1.44e-07)"),
+        ((0.3, nan, nan), "0.3"),
+        ((1315.0, 1315.0, nan), "1,315 (1,315 to ?)"),
+    ],
+)
+def test_a_number_has_the_digits_that_its_interval_supports(numbers: tuple[float, ...], shown: str) -> None:
+    assert with_interval(Estimate(*numbers)) == shown
+
+
+def test_text_gets_no_more_digits_than_it_has() -> None:
+    assert rounded_texts("0.3983", "0.3979", "0.3986") == ("0.3983", "0.3979", "0.3986")
+    assert rounded_texts("1.234e+04", "", "") == ("12,340", "", "")
+    assert rounded_texts("-", "", "") == ("-", "", "")

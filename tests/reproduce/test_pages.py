@@ -42,7 +42,7 @@ def test_a_grid_and_a_folded_table_show_every_claim_once() -> None:
     rows += [row("end", "fails", wanted="at most 0.36", estimate="12345", note="left out: x_1", says="ends | early")]
     grid, table, counts = gallery.claims(rows, [GRID])
     assert "With *k* of d, A errs less than *learner*, always: of 4 claims, 2 hold, 1 is open, 1 fails." in grid
-    assert "| C on full rows | **fails** 0.1234 | **holds** 0.1234 |" in grid
+    assert "| C on full rows | **fails** 0.123 | **holds** 0.123 |" in grid
     assert "<summary>1 claim: 1 fails</summary>" in table
     assert "| ends \\| early (`end`) | at most 0.36 | **fails** 12,345 (0.1 to 0.2) left out: x\\_1 |" in table
     assert counts == "The verdicts are based on 10 repetitions.\n"
@@ -57,7 +57,9 @@ def test_presets_are_columns() -> None:
     table, _ = gallery.claims(rows, [])
     assert "<summary>2 claims under 2 presets: 1 holds, 1 is open, 1 fails</summary>" in table
     assert "| claim | wanted | literal | paper |" in table
-    assert "| it is one (`one`) | below 0 | **holds** 0.1234 (0.1 to 0.2) | **fails** 0.1234 (0.1 to 0.2) |" in table
+    assert (
+        "| it is one (`one`) | below 0 | **holds** 0.123 (0.100 to 0.200) | **fails** 0.123 (0.100 to 0.200) |" in table
+    )
     assert "| it is two (`two`) | below 0 |  | *open* no curve of a |" in table
     named, _ = gallery.claims([row("one", "holds", "here_only"), row("two", "holds", "there")], [])
     assert "| claim | wanted | here |" in named
