@@ -99,11 +99,16 @@ def seconds(function: Callable[[], object]) -> float:
 
 def least(cases: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, Any]:
     """Take all measurements in turns, several times; return the least of each, or of each of its numbers."""
+    return {case: np.min(values, axis=0) for case, values in in_turns(cases, rounds).items()}
+
+
+def in_turns(cases: Mapping[Any, Callable[[], Any]], rounds: int) -> dict[Any, list[Any]]:
+    """Take all measurements in turns, several times; return those of each."""
     turns: dict[Any, list[Any]] = defaultdict(list)
     for _ in range(rounds):
         for case, measure in cases.items():
             turns[case].append(measure())
-    return {case: np.min(values, axis=0) for case, values in turns.items()}
+    return turns
 
 
 def coins(d: int, n: int) -> Table:
@@ -121,7 +126,7 @@ def save(rows: pd.DataFrame | list[Row], name: str) -> None:
 
 
 def draw(
-    lines: Mapping[str, tuple[pd.Series, Style]], labels: tuple[str, str], finding: str, text: str, name: str
+    lines: Mapping[str, tuple[pd.DataFrame, Style]], labels: tuple[str, str], finding: str, text: str, name: str
 ) -> None:
     """Draw times against the number of attributes, and write them into results/bench.
 
@@ -129,8 +134,9 @@ def draw(
 
     Parameters
     ----------
-    lines : mapping of str to (Series, Style)
-        The times of each line, whose index is the number of attributes, and its look, by label.
+    lines : mapping of str to (DataFrame, Style)
+        The times of each line, with the columns ``time``, ``low`` and ``high`` and the number of attributes as index,
+        and its look, by label.
     labels : tuple of str
         The texts beside the x and the y axis.
     finding : str
@@ -143,12 +149,13 @@ def draw(
     with own_settings():
         drawn = sheet(1)
         ax = drawn.places[0].ax
-        every = np.concatenate([times.to_numpy() for times, _ in lines.values()])
+        every = np.concatenate([times.to_numpy().ravel() for times, _ in lines.values()])
         log = every.max() > 10 * every.min()
         ax.set(xscale="log", xlabel=f"{labels[0]} (log scale)", ylabel=f"{labels[1]}{' (log scale)' if log else ''}")
         for times, look in lines.values():
             width = 2.6 if look.heavy else 1.5
-            ax.plot(times.index, times, color=look.colour, marker=look.marker, linewidth=width, markersize=5)
+            ax.plot(times.index, times["time"], color=look.colour, marker=look.marker, linewidth=width, markersize=5)
+            ax.vlines(times.index, times["low"], times["high"], color=look.colour, linewidth=1.5)
         if log:
             ax.set_yscale("log")
             ax.set_ylim(every.min() / 1.5, 2 * every.max())
@@ -158,7 +165,7 @@ def draw(
         grid(ax)
         drawn.finish(finding, 0)
         ends = [
-            End(label, times.index[-1], times.iloc[-1], look.colour, look.heavy)
+            End(label, times.index[-1], times["time"].iloc[-1], look.colour, look.heavy)
             for label, (times, look) in lines.items()
         ]
         label_ends(drawn.figure, {ax: ends})

@@ -1,18 +1,20 @@
 """Measure how the cost of a step grows with the number of attributes: AELR and AERR at k = 8, 48 replicas.
 
-Prints a table with the ratio to the cheapest d of the same learner, and writes results/bench/growth.csv, growth.png,
-growth.pdf and growth.txt.
+Prints a table of the median over rounds, with its interval and the ratio to the cheapest d of the same learner, and
+writes results/bench/growth.csv, growth.png, growth.pdf and growth.txt.
 
     .venv/bin/python scripts/bench_growth.py
 """
 
 import argparse
 import time
+from collections.abc import Sequence
 from functools import partial
 
 import bench  # before numpy is loaded
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
 from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
@@ -24,14 +26,14 @@ from budgetreg.streams import BLOCK, generator
 FOLDS, LENGTH, WARM = 8, 3072, 1024
 B, MULTIPLES = 2.0, 2.0 ** np.arange(-6, 0)
 CASES = {"aelr 7+1": ("eg", 7, 1), "aelr 4+4": ("eg", 4, 4), "aerr 7+1": ("ogd", 7, 1), "aerr 4+4": ("ogd", 4, 4)}
+COLUMNS = ("us_per_replica_step", "low", "high")
 FINDING = "AELR and AERR, k = 8: from 1,000 to 1,000,000 attributes, the time of a step less than doubles"
 CAPTION = """growth: the time of a step of AELR and AERR against the number of attributes, k = 8, 48 replicas
 
-Lines show CPU microseconds of a step per replica, the least of several rounds; 8 draws are split between the data point
-and the inner product. The data are coins of mean 0.2 that are computed when they are looked at, so that no step is
-spared as d grows and no table is held. The clock runs from the 1,025th example of a pass to the 2,817th, so that the
-state and the output, which take O(d) once per pass, do not count. The lines have no intervals: a few rounds show
-little of the spread, and a peak of one line may be chance.
+Lines show CPU microseconds of a step per replica, the median of {rounds} rounds; bars are 90 % intervals of the median,
+by order statistics. 8 draws are split between the data point and the inner product. The data are coins of mean 0.2 that
+are computed when they are looked at, so that no step is spared as d grows and no table is held. The clock runs from the
+1,025th example of a pass to the 2,817th, so that the state and the output, which take O(d) once per pass, do not count.
 """
 
 
@@ -66,26 +68,41 @@ def look_of(core: str) -> Style:
 def main() -> None:
     """Measure every case at every number of attributes, in turns."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=2, help="times that everything is measured, in turns")
+    parser.add_argument("--rounds", type=int, default=13, help="times that everything is measured, in turns")
     tables = {d: bench.coins(d, LENGTH) for d in (10**3, 10**4, 10**5, 10**6)}
     cases = {(case, d): partial(microseconds, tables[d], *CASES[case]) for d in tables for case in CASES}
-    times = bench.least(cases, parser.parse_args().rounds)
-    rows = [{"core": case, "d": d, "us_per_replica_step": round(time, 2)} for (case, d), time in times.items()]
+    rounds = parser.parse_args().rounds
+    rows = [
+        {"core": case, "d": d, **dict(zip(COLUMNS, median(times), strict=True))}
+        for (case, d), times in bench.in_turns(cases, rounds).items()
+    ]
     frame = pd.DataFrame(rows).sort_values(["core", "d"], ignore_index=True)
     smallest = frame.groupby("core")["us_per_replica_step"].transform("min")
     frame["ratio"] = (frame["us_per_replica_step"] / smallest).round(2)
     bench.save(frame, "growth")
-    draw(frame)
+    draw(frame, rounds)
 
 
-def draw(frame: pd.DataFrame) -> None:
+def median(times: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median, and the order statistics between which the true one lies in 90 % of all cases or more."""
+    cut = int(binom.ppf(0.05, len(times), 0.5))  # fewer of them lie below the true median with at most 5 %
+    low, high = np.sort(times)[[max(cut - 1, 0), min(len(times) - cut, len(times) - 1)]]
+    return round(float(np.median(times)), 2), round(float(low), 2), round(float(high), 2)
+
+
+def draw(frame: pd.DataFrame, rounds: int) -> None:
     """Draw the times."""
     lines = {
-        (look := look_of(str(core))).name: (rows.set_index("d")["us_per_replica_step"], look)
+        (look := look_of(str(core))).name: (
+            rows.set_index("d").rename(columns=dict(zip(COLUMNS, ("time", "low", "high"), strict=True)))[
+                ["time", "low", "high"]
+            ],
+            look,
+        )
         for core, rows in frame.groupby("core")
     }
     labels = "attributes of an example, d", "CPU microseconds per replica and step"
-    bench.draw(lines, labels, FINDING, CAPTION, "growth")
+    bench.draw(lines, labels, FINDING, CAPTION.format(rounds=rounds), "growth")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from rich.table import Table
 from budgetreg.cli.arguments import REPRODUCE_KEYS, VERIFY_KEYS, harmless
 from budgetreg.cli.console import console, refuse_root
 from budgetreg.errors import DataError, UserError
+from budgetreg.figures.captions import rounded_texts
 from budgetreg.files import at_home, files_below
 from budgetreg.notices import in_one_line, right, say, say_on_terminal, table
 from budgetreg.reproduce import recipes
@@ -75,8 +76,9 @@ def _claims_table(name: str, rows: Sequence[ClaimRow]) -> Table:
     heads = ("claim", *(["preset"] if presets else []), "verdict", "estimate", "interval", "wanted", "what")
     cells = []
     for row in rows:
-        ends = f"{row['interval_low']} to {row['interval_high']}" if row["interval_low"] else "-"
-        judged = (row["claim"], *([row["protocol"]] if presets else []), row["verdict"], row["estimate"] or "-", ends)
+        estimate, low, high = rounded_texts(row["estimate"], row["interval_low"], row["interval_high"])
+        ends = f"{low} to {high}" if low else "-"
+        judged = (row["claim"], *([row["protocol"]] if presets else []), row["verdict"], estimate or "-", ends)
         cells.append((*judged, row["wanted"], row["note"] or row["says"]))
     return table(heads, cells, title=name)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -66,6 +66,7 @@ with _quiet():
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
+    from matplotlib.patheffects import withStroke
     from matplotlib.text import Text
     from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullFormatter
 
@@ -85,6 +86,7 @@ __all__ = [
     "matplotlib",
     "to_hex",
     "to_rgb",
+    "withStroke",
 ]
 
 
@@ -334,6 +336,7 @@ def darker(colour: str, black: float) -> str:
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 _MOST = 7  # ticks of an axis
 _STEPS = [1, 2, 2.5, 5, 10]  # between them, times a power of ten
+_LETTER, _POINTS = 6.0, 72  # points: of a letter of a tick, and per inch
 _WITHIN_A_DECADE = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -347,9 +350,9 @@ def compact(value: float) -> str:
     ['0.05', '300', '2k', '1.5M', '10⁻⁶', '3·10⁻⁵']
     """
     for size, letter in _SIZES:
-        if abs(value) >= size * (1 - 1e-9):
+        if inf > abs(value) >= size * (1 - 1e-9):
             return f"{value / size:.4g}{letter}"
-    if value == 0 or abs(value) >= 0.99e-3:
+    if value == 0 or not abs(value) < 0.99e-3:  # also if it is no number
         return f"{value:.4g}"
     digits, exponent = f"{value:.3e}".split("e")
     power = f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
@@ -372,13 +375,23 @@ class LogTicks(Locator):
         for steps in _WITHIN_A_DECADE:
             ticks = np.outer(decades, steps).ravel()
             ticks = ticks[(low <= ticks * (1 + 1e-9)) & (ticks <= high * (1 + 1e-9))]
-            if len(ticks) <= _MOST:
+            if len(ticks) <= _MOST and self._are_apart(ticks, log10(high / low)):
                 break
         else:
             ticks = ticks[:: -(-len(ticks) // _MOST)]
         if len(ticks) > 1:
             return ticks.tolist()
         return [tick for tick in MaxNLocator(5, steps=_STEPS).tick_values(low, high) if low <= tick <= high]
+
+    def _are_apart(self, ticks: np.ndarray, decades: float) -> bool:
+        """Return whether the texts below an x axis have space between them; those beside a y axis have."""
+        if getattr(self.axis, "axis_name", "") != "x":
+            return True
+        ax: Any = self.axis.axes  # type: ignore[union-attr]
+        length = ax.bbox.width * _POINTS / ax.figure.dpi
+        widths = np.array([len(compact(tick)) for tick in ticks]) * _LETTER
+        between = np.diff(np.log10(ticks)) * length / decades - (widths[1:] + widths[:-1]) / 2
+        return bool((between >= _LETTER).all())
 
 
 class Compact(Formatter):
@@ -414,7 +427,6 @@ _SIZE, _LINE = 8.0, 10.0  # points: of the letters, and between the middles of t
 _LONGEST = 34  # letters
 _BESIDE = 1.035  # where labels begin, in widths of the axes
 _TEXT = 0.3  # share of black in the colour of labels, as light ones are hard to read
-_POINTS = 72  # per inch
 
 
 @dataclass(frozen=True)
@@ -487,8 +499,9 @@ def _shown(ax: Axes, end: End) -> tuple[float, float]:
 
 def _text(ax: Axes, end: End) -> Any:
     leader: dict[str, Any] = {"arrowstyle": "-", "color": end.colour, "linewidth": 0.6, "alpha": 0.7}
+    away = end.y != _shown(ax, end)[1]
     return ax.annotate(
-        end.text if end.y == _shown(ax, end)[1] else f"{end.text} ({end.y:.3g})",
+        f"{end.text} ({compact(float(f'{end.y:.2g}'))})" if away else end.text,
         _shown(ax, end),
         xytext=(_BESIDE, _fraction(ax, end)),
         textcoords="axes fraction",

@@ -33,6 +33,7 @@ from budgetreg.figures.canvas import (
     legend,
     set_ticks,
     sheet,
+    withStroke,
 )
 from budgetreg.figures.captions import about_curves, repetitions_of
 from budgetreg.figures.looks import (
@@ -54,6 +55,7 @@ _GREY = "#555555"
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
 _UNDER: dict[str, Any] = {"linestyle": "none", "marker": "v", "markersize": 8, "zorder": 6}
 _UNDER |= {"clip_on": False, "in_layout": False}  # on the frame of the panel
+_UNDER_LABEL = "mean below the axis"
 _REMARK: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 7.5, "color": _GREY}
 _REMARK |= {"bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 1}, "zorder": 7}
 _BOUND_LABEL = "bound of the theorem"
@@ -215,7 +217,7 @@ def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, 
         if drawing.bottom:
             under = mean < shown.low
             mean = np.maximum(mean, shown.low)
-            ax.plot(at[under], mean[under], color=look["color"], **_UNDER)
+            ax.plot(at[under], mean[under], color=look["color"], label=_UNDER_LABEL if under.any() else None, **_UNDER)
         ax.plot(at, mean, markevery=ceil(len(at) / _MOST_MARKERS), label=learner.label, **look)
         if learner.repetitions >= FEWEST and drawing.is_named(learner.algo):
             # A log axis has no place for a band's negative end: it ends at the axis instead.
@@ -253,6 +255,7 @@ def _draw_published(
         side = "right" if points[0][0] > end / 2 else "left"
         offset = (-6 if side == "right" else 6, 3)
         named: dict[str, Any] = {"fontsize": 7, "color": darker(look["color"], 0.3), "ha": side, "zorder": 6}
+        named["path_effects"] = [withStroke(linewidth=2, foreground="white")]  # as lines may pass below
         ax.annotate(style(algo).name, (points[0][0], points[1][0]), xytext=offset, textcoords="offset points", **named)
 
 
@@ -352,6 +355,8 @@ def _legend_entries(
         entries[f"band: {band}"] = Patch(color="black", alpha=0.15, linewidth=0)
     else:
         entries[f"{repetitions_of(series)}: too few for a band"] = nothing
+    if _UNDER_LABEL in drawn:
+        entries[_UNDER_LABEL] = Line2D([], [], **{**_UNDER, "color": "black", "markersize": 6})
     if _BOUND_LABEL in drawn:
         entries[_BOUND_LABEL] = Line2D([], [], color="black", **_BOUND)
     if _LEAST_LABEL in drawn:

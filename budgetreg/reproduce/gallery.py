@@ -200,13 +200,15 @@ def _mark(row: _Row) -> str:
     return f"{_EMPHASIS[word]}{word}{_EMPHASIS[word]}"
 
 
-def savings(rows: Sequence[_Row]) -> Iterator[str]:
+def savings(rows: Sequence[_Row], titles: Mapping[str, str] = {}) -> Iterator[str]:
     """Give a folded table of what learners need, for each panel at the least error that most learners reach.
 
     Parameters
     ----------
     rows : sequence of mapping
         The rows of a figure's ``savings.csv``.
+    titles : mapping of str to str
+        Titles of panels.
     """
     panels: dict[str, dict[float, dict[str, _Row]]] = {}
     for row in rows:
@@ -221,7 +223,7 @@ def savings(rows: Sequence[_Row]) -> Iterator[str]:
         reached = {error: sum(not row["attributes_are"] for row in of.values()) for error, of in levels.items()}
         error = max(levels, key=lambda error: (reached[error], -error))
         needed = [_needed(levels[error][learner]) if learner in levels[error] else "" for learner in learners]
-        cells.append([_escaped(panel), f"{error:g}", *needed])
+        cells.append([_escaped(titles.get(panel, panel)), f"{error:g}", *needed])
     text = "In brackets: what the best learner on full rows needs, divided by what this learner needs.\n"
     yield folded("Attributes needed to reach an error", text, table(["panel", "error", *learners], cells))
 
@@ -302,8 +304,12 @@ def _figure(path: Path, findings: Findings) -> Iterator[str]:
         for picture in sorted(path.glob("curves*.png")):
             yield from _picture(picture, path.name, f"{path.name}/")
         if (path / CLAIMS).is_file():  # a picture claims nothing
-            yield from claims(rows_of((path / CLAIMS).read_bytes()), _entries(manifest["recipe"]))
-            yield from savings(rows_of((path / SAVINGS).read_bytes()))
+            recipe = _recipe(manifest["recipe"])
+            titles = {str(panel): title for panel, title in recipe.get("figure", {}).get("titles", {}).items()}
+            if len(set(titles.values())) < len(titles):  # panels of several rows or columns share theirs
+                titles = {panel: f"{title} ({panel})" for panel, title in titles.items()}
+            yield from claims(rows_of((path / CLAIMS).read_bytes()), recipe.get("claims", []))
+            yield from savings(rows_of((path / SAVINGS).read_bytes()), titles)
         if manifest["differs"]:
             yield f"{'Notes' if findings.ours else 'Differences from the paper'}:\n"
             yield "\n".join(f"- {sentence}" for sentence in manifest["differs"]) + "\n"
@@ -330,11 +336,9 @@ def _plain(text: str) -> str:
     return text
 
 
-def _entries(recipe: str) -> list[dict[str, Any]]:
-    """Return the claims of a recipe as they stand in its file; none if there is no such recipe any more."""
-    if not catalogue.has_option("experiment", recipe):
-        return []
-    return list(catalogue.content("experiment", recipe).get("claims", []))
+def _recipe(name: str) -> Mapping[str, Any]:
+    """Return a recipe as it stands in its file; nothing if there is no such recipe any more."""
+    return catalogue.content("experiment", name) if catalogue.has_option("experiment", name) else {}
 
 
 _PAGE = "README.md"

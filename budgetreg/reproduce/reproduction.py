@@ -200,12 +200,18 @@ def _panels(recipe: Recipe, series: Sequence[Series], measure: str) -> list[tupl
 
 
 def _labelled(series: Sequence[Series], recipe: Recipe) -> list[Series]:
-    """Return the series of a panel with their labels, and with the preset if there are several."""
+    """Return the series of a panel with their labels, and with the preset if several give different curves."""
     presets = dict.fromkeys(str(curve.config.get("protocol")) for curve in series)
     if len(presets) == 1:
         return labelled(series)
+    distinct: dict[str, dict[str, Series]] = {}  # by label and preset
+    for preset in presets:
+        for curve in labelled(curve for curve in series if curve.config.get("protocol") == preset):
+            others = distinct.setdefault(curve.label, {})
+            if not any(curve.mean.equals(other.mean) for other in others.values()):
+                others[preset] = curve
     return [
-        replace(curve, label=f"{curve.label}, {recipe.drawing.titles.get(preset, preset)}")
-        for preset in presets
-        for curve in labelled(curve for curve in series if curve.config.get("protocol") == preset)
+        replace(curve, label=f"{label}, {recipe.drawing.titles.get(preset, preset)}" if len(curves) > 1 else label)
+        for label, curves in distinct.items()
+        for preset, curve in curves.items()
     ]

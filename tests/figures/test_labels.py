@@ -1,11 +1,23 @@
 """Places of labels, ticks, and panels without empty slots."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from budgetreg.figures.canvas import End, LogTicks, compact, label_ends, own_settings, sheet, spread
+from budgetreg.figures.canvas import (
+    End,
+    Figure,
+    LogTicks,
+    compact,
+    label_ends,
+    own_settings,
+    set_ticks,
+    sheet,
+    spread,
+)
 
 
 @given(some.lists(some.floats(0, 1), min_size=1, max_size=20))
@@ -49,6 +61,20 @@ def test_ticks_of_logarithmic_axes_are_round_numbers(low: float, high: float, te
 @pytest.mark.parametrize(("low", "high"), [(1.01, 1.02), (0.7, 1.4), (1e-12, 1e12), (3.0, 3.1e3)])
 def test_a_logarithmic_axis_has_some_ticks_but_not_many(low: float, high: float) -> None:
     assert 2 <= len(LogTicks().tick_values(low, high)) <= 7
+
+
+@pytest.mark.parametrize("inches", [2.0, 3.3, 6.6])
+@pytest.mark.parametrize(("low", "high"), [(97_000, 712_000), (7_000, 400_000), (8, 340)])
+def test_the_texts_of_ticks_do_not_touch(inches: float, low: float, high: float) -> None:
+    with own_settings():
+        figure = Figure(figsize=(inches, 2), dpi=150)
+        ax = figure.subplots()
+        ax.set(xscale="log", xlim=(low, high))
+        set_ticks(ax)
+        figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
+    assert len(boxes) >= 2
+    assert all(after.x0 - before.x1 > 6 for before, after in itertools.pairwise(boxes))
 
 
 @pytest.mark.parametrize("count", range(1, 13))
