@@ -360,8 +360,8 @@ STUDY: Mapping[str, Subcommand] = {
         keys={"out": "folder of the figure (default: that of the study)"},
     ),
     "predict": Subcommand(
-        "predict the targets of other examples, which may have holes",
-        """Columns are matched by name; attributes that the table lacks are holes, and its other columns may hold
+        "predict the targets of other examples, which may have missing values",
+        """Columns are matched by name; attributes that the table lacks are missing, and its other columns may hold
         anything. The columns of the answer are the name of the example, the prediction, and std, the standard deviation
         of the target around it, which is larger the more is missing.""",
         {"TABLE": _TABLE},
@@ -469,7 +469,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     ),
     "compare": (
         """Show how many attributes each run needs until its mean error has fallen to a level, and the ratio of what a
-        reference needs to that. The reference is the learner on full rows that needs fewest, or, if none sees full
+        reference needs to that. The reference is the full-row learner that needs the fewest, or, if none sees full
         rows, the best run in the first folder. If all runs on a data set have prices in one unit, money is compared. A
         curve that begins below the level, or ends above it, gives only a bound.""",
         _words(

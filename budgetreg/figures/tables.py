@@ -283,7 +283,11 @@ def savings_table(
     heads = [*right("error"), "learner", *numbers, "reference"]
     full = any(run.of_full_rows and not run.of_subspaces for run in series)
     best = "the best of these runs" if first is None else f"the best run in {first}"
-    named = "the learner on full rows that needs least" if full else f"{reference}, {best}"
+    named = (
+        f"the full-row learner that needs the {'least' if paid == unit else 'fewest'}"
+        if full
+        else f"{reference}, {best}"
+    )
     about = [
         f"reference: {named}; ratio: what it needs / what the learner needs",
         *([f"{' and '.join(known)}: where the error is reached"] if known else []),

@@ -402,8 +402,8 @@ def _reason(choice: Choice, units: int, spend: float, *, weighed: bool) -> str:
         )
         return f"complete rows, of {many}, as {fewer} how attributes are related"
     return {
-        Limit.FEW_EXAMPLES: f"{each}, as complete rows of fewer examples would show little of how attributes are "
-        "related while so few values are known",
+        Limit.FEW_EXAMPLES: f"at most {few} per example, as so few known values reveal more about how attributes are "
+        f"related if they are spread over {many} than in complete rows",
         Limit.SHARED: f"{each} are worth more than complete rows of fewer, as attributes are correlated",
         Limit.ALL: f"complete rows, of {many}, as a few attributes of each of more examples are not expected to be "
         "worth clearly more",

@@ -1,8 +1,8 @@
 """
-A table with holes in a scikit-learn pipeline
+Missing values in a scikit-learn pipeline
 =============================================
 
-``AEML`` models all attributes and the target together, so it learns from rows with holes and predicts such rows, too.
+``AEML`` models all attributes and the target together, so it learns from incomplete rows and predicts such rows, too.
 Here more and more cells of the diabetes table are removed, and ``AEML`` is compared with ridge on imputed means.
 """
 
@@ -57,6 +57,6 @@ figure, axes = plt.subplots()
 for (name, values), style in zip(errors.items(), ("o-k", "s-C0"), strict=True):
     axes.plot(shares, values, style, label=name)
 axes.set(xlabel="share of cells that are missing", ylabel="mean squared error / variance")
-axes.set_title("Diabetes: with holes, AEML errs less than ridge on imputed means")
+axes.set_title("Diabetes: with missing values, AEML errs less than ridge on imputed means")
 axes.legend()
 plt.show()
