@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.analysis.intervals import FEWEST, Estimate
 from budgetreg.figures.canvas import Drawn, Figure, beside, folded, folded_ticks, grid, legend, write_finding
-from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, with_interval
+from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, rounded, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
 from budgetreg.figures.tables import OF_LABELS, new_table
@@ -130,7 +130,7 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
 
 def _not_paid(beyond: Sequence[Candidate]) -> list[str]:
     """Return what the total does not pay for, with its bill; nothing if it pays for all."""
-    bills = [f"{_name(each)}, error {each.error.value:.3g}, billed {amount(each.billed)}" for each in beyond]
+    bills = [f"{_name(each)}, error {rounded(each.error)[0]}, billed {amount(each.billed)}" for each in beyond]
     return [f"not paid for by this total, as tuning looks at more: {'; '.join(bills)}"] if bills else []
 
 
