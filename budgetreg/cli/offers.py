@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
@@ -23,12 +24,17 @@ if TYPE_CHECKING:
     from budgetreg.testing.checks import CheckResult
 
 _MARKS = {True: "✓", False: "✗", None: "–"}
+_TASKS = {
+    "all_budgeted": "regression, k attributes of each example (algo=all_budgeted stands for these)",
+    "all_full": "regression, full rows (all_full)",
+    "all_subspaces": "subspaces (all_subspaces)",
+}
 _ROOT_KEY = "dataset.root"
 _SCRATCH = ".fetch-"  # prefix of the folders of unfinished downloads
 
 
 def list_offers(arguments: Namespace) -> int:
-    """List all sections, or one.
+    """List all sections, or one: learners by their task and, within it, by their source.
 
     Parameters
     ----------
@@ -44,9 +50,29 @@ def list_offers(arguments: Namespace) -> int:
     if section is not None and section not in SECTIONS:
         raise ConfigError(f"list {section}: must be one of {', '.join(SECTIONS)}{nearest(section, SECTIONS)}")
     for group in SECTIONS.values() if section is None else [SECTIONS[section]]:
-        rows = ((option, catalogue.headline(group, option)) for option in catalogue.options(group))
-        console().print(table((f"{group}=", "what it is"), rows))
+        by_task = _by_task() if group == "algo" else {"what it is": catalogue.options(group)}
+        for task, options in by_task.items():
+            rows = [(option, catalogue.headline(group, option)) for option in options]
+            if group == "algo":
+                rows.sort(key=_source)
+            console().print(table((f"{group}=", task), rows))
     return 0
+
+
+def _by_task() -> dict[str, list[str]]:
+    """Return the names of all learners by their task; files that describe none come last."""
+    from budgetreg.algorithms.registry import GROUPS, members  # here, as numpy is slow to load
+
+    tasks = {_TASKS[name]: members(belongs) for name, belongs in GROUPS.items()}
+    others = [name for name in catalogue.options("algo") if not any(name in of_task for of_task in tasks.values())]
+    return {**tasks, "no learners": others} if others else tasks
+
+
+def _source(row: tuple[str, str]) -> tuple[int, str, str]:
+    """Return the order of learners in their task: those of papers by year, then ours, then common practice."""
+    name, headline = row
+    year = re.search(r"\b(?:19|20)\d\d\b", headline)
+    return (0, year[0], name) if year else (1 if "(ours)" in headline else 2, "", name)
 
 
 def check(arguments: Namespace) -> int:
