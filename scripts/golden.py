@@ -213,7 +213,8 @@ def main() -> int:
         kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
         # Reports print the commit, which is unknown without a repository.
-        variables = {**kept, **KERNELS, "PATH": path, "LANG": "C.UTF-8", "GIT_DIR": os.devnull, _MARK: "1"}
+        here = {"PATH": path, "PYTHONPATH": str(ROOT)}  # so that this source answers, not an installed one
+        variables = {**kept, **KERNELS, **here, "LANG": "C.UTF-8", "GIT_DIR": os.devnull, _MARK: "1"}
         os.execve(sys.executable, [sys.executable, *sys.argv], variables)
     todo = scenarios(arguments.show or arguments.only)
     prefix = "golden".ljust(_LENGTH - len(tempfile.gettempdir()) - 9, "-")
