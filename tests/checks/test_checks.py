@@ -34,6 +34,7 @@ COVERED = (
     "impute_iterative",
     "corrected_lasso",
     "cocolasso",
+    "hmlasso",
     "two_phase_sparse",
 )
 """Learners whose class, update and draws are those of quick ones, in another combination; or their minimiser is."""

@@ -139,6 +139,7 @@ def test_learners_whose_tuning_is_not_paid_for_are_left_out(
     assert "tuning=paid: aelr would choose" in alone.err
 
 
+@pytest.mark.slow
 def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
     capsys: pytest.CaptureFixture[str], here: Path
 ) -> None:

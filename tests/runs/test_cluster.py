@@ -211,6 +211,7 @@ def test_workers_drop_repetitions_that_nobody_waits_for(cluster, tmp_path, refer
     assert curves(tmp_path / "run") == reference
 
 
+@pytest.mark.slow
 def test_another_worker_computes_the_repetitions_of_a_killed_one(cluster, tmp_path, reference):
     process = begin(cluster, tmp_path, {3: "hang once"})
 
@@ -269,6 +270,7 @@ def test_an_address_of_something_else_is_one_line(tmp_path, peer, reason):
         toy_run(there(SimpleNamespace(address=f"tcp://127.0.0.1:{port}"), tmp_path))
 
 
+@pytest.mark.slow
 def test_without_an_address_workers_of_this_machine_compute_and_end(tmp_path, reference):
     with socket.socket() as other:
         with suppress(OSError):  # the usual port of dask's dashboard may be taken already
