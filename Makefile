@@ -26,10 +26,10 @@ run: $(VENV)/.installed-launchers ## compare three learners on the bundled digit
 	@echo "The curves are drawn in $(OUT)/curves.png"
 
 test: $(VENV)/.installed-dev ## run each behaviour's test once (two to three minutes)
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-all: test ## run the slow tests too: all learners, recipes and launchers (the tests on MNIST run by name)
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 mutants: $(VENV)/.installed-dev ## break the protocol, or an estimate, in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE, PAGE = ROOT / "examples" / "buy_measurements.py", ROOT / "docs" / "howto" / "buying.md"
 SECONDS = 300
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # a study is played to its end
 
 
 @pytest.fixture(scope="module")
