@@ -43,9 +43,11 @@ from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
 _SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")
-# Text in quotes, or a word that stands alone: only such words can be numbers.
+# Text in quotes, or a word that stands alone: only such words can be numbers, or need no quotes but for their letters.
 _PART = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![^,\[])(?P<before>\s*)(?P<word>[\w.+-]+)(?=\s*(?:[,\]]|$))""", re.DOTALL
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|"""
+    r"""(?<![^,\[])(?P<before>\s*)(?P<word>[\w./+\x80-\U0010ffff-]+)(?=\s*(?:[,\]]|$))""",
+    re.DOTALL,
 )
 _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*|[1-9][0-9]*", re.ASCII)  # what neither Hydra nor a shell reads in another way
 _KEYWORDS = ("true", "false", "null", "nan", "inf")
@@ -492,12 +494,13 @@ def left_out(choice: Mapping[str, Any], omit: Any) -> bool:
 
 
 def as_typed(word: str, texts: Mapping[str, Option]) -> str:
-    """Return an override in which names and paths are the text that was typed, where Hydra would read a number.
+    """Return an override in which names and paths are the text that was typed, whatever Hydra would read.
 
     Parameters
     ----------
     word : str
-        What the user wrote, such as ``dataset.drop=[1_1]``, which Hydra reads as 11.
+        What the user wrote, such as ``dataset.drop=[1_1]``, which Hydra reads as 11, or ``dataset.target=Größe``, which
+        it cannot read.
     texts : mapping of str to Option
         The options whose values are text, by key.
 
@@ -521,7 +524,10 @@ def as_typed(word: str, texts: Mapping[str, Option]) -> str:
         typed = part["word"]
         if typed is None:  # in quotes already
             return part[0]
-        read = OverridesParser.create().parse_rule(typed, "primitive")
+        try:
+            read = OverridesParser.create().parse_rule(typed, "primitive")
+        except HydraException:  # its grammar has only the letters of ASCII
+            return f"{part['before']}'{typed}'"
         as_it_is = read is None or str(read) == typed
         if isinstance(read, str) or (as_it_is and (option.must.accepts(read) or option.must.accepts([read]))):
             return part[0]

@@ -15,7 +15,10 @@ from budgetreg.cli.app import main
 from budgetreg.cli.run import read_words
 from budgetreg.config.composition import pasted
 
-NAMES = ["1_1", "1e3", "true", "null", "0x1", "007", "1.0", "+1", "2024_01_15", "nan", "-5", ".5", "a b"]
+NAMES = [
+    *("1_1", "1e3", "true", "null", "0x1", "007", "1.0", "+1", "2024_01_15", "nan", "-5", ".5", "a b"),
+    *("Größe", "é", "日本", "µg/l", "€", "daten/größe.csv", "\udce9.csv"),
+]
 
 
 def chosen(word: str) -> Any:
