@@ -104,7 +104,8 @@ class FixedSubset(Learner):
         free = np.zeros(accessor.d, dtype=bool) if accessor.free is None else accessor.free
         groups = accessor.groups or Groups(tuple(range(accessor.d)))
         blocks = entries.blocks()
-        left_out = Rescaled(blocks, accessor.d, given.scaled, accessor.stored_units()).left_out
+        rescaled = Rescaled(blocks, accessor.d, given.scaled, accessor.stored_units())
+        left_out = rescaled.left_out & ~rescaled.few  # of what is chosen, many more values will be seen
         streams = zip(tables(blocks, accessor.d), left_out, orders, strict=True)
         chosen = [
             _selected(np.where(without, np.nan, X), y, order, free, groups, given) for (X, y), without, order in streams

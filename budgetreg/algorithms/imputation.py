@@ -38,7 +38,7 @@ from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.errors import ConfigError
 from budgetreg.metering.table import JointMoments, TargetMeans, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
-from budgetreg.revealed.columns import Rescaled, RunningScale, inflation
+from budgetreg.revealed.columns import Rescaled, RunningScale, few_of_many, inflation
 from budgetreg.streams import blocks, generator
 
 if TYPE_CHECKING:
@@ -179,10 +179,13 @@ def regressors(
     W, b = np.zeros((accessor.n_streams, accessor.d, 1)), np.zeros((accessor.n_streams, 1))
     for f, (X, y) in enumerate(tables(rescaled.blocks, accessor.d)):
         left_out = rescaled.left_out[f]
-        enough = np.isfinite(inflation(np.count_nonzero(~np.isnan(X), axis=0)))
+        counts = np.count_nonzero(~np.isnan(X), axis=0)
+        enough = np.isfinite(inflation(counts))
         # If values are enough and new ones may still have any size, the stream's variances are infinite.
         heavy = (enough & ~left_out & np.isinf(rescaled.inflation[f])).any()
-        X, some = np.where(left_out | heavy, np.nan, X), np.arange(accessor.d)
+        # Ridge on so few values of one attribute among many fits chance, and knows nothing of the error of its scale.
+        few = given.scaled & few_of_many(counts)
+        X, some = np.where(left_out | heavy | few, np.nan, X), np.arange(accessor.d)
         if among is not None:
             some = among[f][among[f] < accessor.d]
             X = X[:, some]

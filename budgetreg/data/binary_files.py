@@ -72,8 +72,9 @@ def open_parquet(
     names, n = file.schema_arrow.names, file.metadata.num_rows
     index = [name for name in index if name != target]
     columns = [name for name in names if name not in index]
-    if target is None:
-        target = next((name for name in reversed(columns) if name and not name.startswith(_INDEX)), None)
+    possible = [name for name in columns if name and not name.startswith(_INDEX)]
+    if target is None and possible:
+        target = tables.default_target(possible, path)
     target_name = tables.target_of(columns, target, path)
     kinds = dict(zip(tables.renamed(names), file.schema_arrow.types, strict=True))
     target_kind = kinds.pop(target_name, None)

@@ -407,7 +407,8 @@ def target_of(names: list[str], target: str | None, path: Path, note: str = "") 
     Raises
     ------
     DataError
-        If there are fewer than two attributes, no column with a name, two of one name, or no such column.
+        If there are fewer than two attributes, no column with a name, two of one name, or no such column; or as for
+        `default_target`.
     """
     need = "two attributes" if target == NO_TARGET else "two attributes and a target"
     if len(names) < (2 if target == NO_TARGET else 3):
@@ -418,10 +419,27 @@ def target_of(names: list[str], target: str | None, path: Path, note: str = "") 
     names = list(filter(None, names))
     if not names:
         raise DataError(f"{path}: no column has a name")
-    name = names[-1] if target is None else target
+    name = default_target(names, path) if target is None else target
     if name not in (*names, NO_TARGET):
         raise DataError(f"{path}: no column {quoted(name)}{nearest(name, names)}; columns: {shown(names)}")
     return name
+
+
+def default_target(names: Sequence[str], path: Path) -> str:
+    """Return the last name, the target if none is asked for.
+
+    Raises
+    ------
+    DataError
+        If another column is named null, as ``dataset.target=null`` may ask for it.
+    """
+    *others, last = names
+    if "null" in others:
+        raise DataError(
+            f"{path}: dataset.target=null means the last column, {quoted(last)}, but a column is named 'null': write "
+            f"dataset.target={last} or \"dataset.target='null'\""
+        )
+    return last
 
 
 def renamed(names: Sequence[str]) -> list[str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.special import stdtr
 
 from budgetreg.metering.table import JointMoments, Outputs, WithIntercept, sums
 from budgetreg.revealed.collection import Block
@@ -106,10 +107,10 @@ def inflation(counts: np.ndarray) -> np.ndarray:
 class Rescaled:
     """Revealed values in units of their attributes.
 
-    The values that were seen of an attribute may not show how large others will be: see `negligible`, `over_decades`
-    and `few_differ`. In units of their standard deviation, the next value could have any size, and so could a
-    prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value
-    to come moves what is expected of others.
+    The values that were seen of an attribute may not show how large others will be: see `negligible`, `over_decades`,
+    `few_differ` and `without_scale`. In units of their standard deviation, the next value could have any size, and so
+    could a prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value to
+    come moves what is expected of others.
 
     Parameters
     ----------
@@ -128,6 +129,8 @@ class Rescaled:
         The values in these units.
     left_out : ndarray of bool, shape (F, d)
         Attributes that are left out.
+    few : ndarray of bool, shape (F, d)
+        Those that are left out only because too few values were seen, see `without_scale`.
     inflation : ndarray of float, shape (F, d)
         See `inflation`; infinite for attributes that are left out, and in streams whose attributes seem to have no
         variance, see `infinite_variance`; 1 for attributes that do not vary, and if values are not scaled.
@@ -145,7 +148,7 @@ class Rescaled:
     ) -> None:
         F = len(blocks[0].values)
         self.blocks, self._units, self.excess, self.inflation = blocks, None, np.zeros(F), np.ones((F, d))
-        self.left_out = np.zeros((F, d), dtype=bool)
+        self.left_out, self.few = np.zeros((2, F, d), dtype=bool)
         if not scaled:
             return
 
@@ -174,6 +177,8 @@ class Rescaled:
                 columns = [(x + shift[f, i]) / scale[f, i] for i, x in enumerate(by_attribute(attributes, values, d))]
                 least = _ALONE * min(1.0, float(largest[f, 0]))
                 wild[f] = over_decades(columns) | [few_differ(x, least) for x in columns]
+                self.few[f] = varies[f] & ~small[f] & ~wild[f] & without_scale(columns)
+        wild |= self.few
         self.left_out = small | wild
         self._units = np.where(small, largest * scale, np.where(wild, LARGER * self._units, self._units))
         self.inflation = np.where(varies, np.where(self.left_out | heavy, np.inf, inflation(counts)), 1.0)
@@ -344,6 +349,13 @@ _DECADES, _SUSPECT, _ORDINARY = 1.4, 1.2, 0.75
 """Spreads, see `over_decades`: one that shows decades, one that may be of decades, and one that a quarter of the
 attributes must not exceed. It is 0.5 for normal values, and at most about 1 for the tables of scikit-learn."""
 
+_MANY = 50
+"""Attributes with two to seven values that are needed; among fewer, one whose values are near each other is rare."""
+
+_SURPRISING = 1.0
+"""By how much the mean of ``-log p`` over N values must exceed 1, in units of ``1 / sqrt(N)``: two to three standard
+errors, as the values of an attribute depend on each other."""
+
 LARGER = 1e3
 """How many times larger than those seen the next value of such an attribute may be."""
 
@@ -469,6 +481,64 @@ def over_decades(columns: Sequence[np.ndarray]) -> np.ndarray:
     if not (spreads - 2 * errors > _DECADES).any() or np.quantile(spreads, 0.25) > _ORDINARY:
         return np.zeros(len(columns), dtype=bool)
     return np.asarray(spreads + 2 * errors > _SUSPECT)
+
+
+def few_of_many(counts: np.ndarray) -> np.ndarray:
+    """Return which attributes have up to seven of these numbers of values, if there are many such; else none."""
+    few = np.asarray(counts < _LEAST_VALUES)
+    return few & bool(np.count_nonzero(few & (counts > 1)) >= _MANY)
+
+
+def without_scale(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return which attributes have too few values to show their scale, bool of shape (d,), in a table of many such.
+
+    With few values each, some of many attributes have values near each other by chance, and if tails are heavy, the
+    next value is many times as far away. No attribute shows that alone, but all together do, see `_heavy_together`. Of
+    attributes most of whose values are equal, the others have to be about equally far away.
+
+    Parameters
+    ----------
+    columns : sequence of d ndarray of float
+        The values of each attribute, in units of the data.
+    """
+    sizes = np.array([x.size for x in columns])
+    few = few_of_many(sizes) & (sizes > 1)
+    heaps = np.zeros(few.shape, dtype=bool)
+    if not few.any():
+        return heaps
+    if _heavy_together([x for x, is_few in zip(columns, few, strict=True) if is_few]):
+        return np.asarray((sizes > 1) & (sizes < 2 * _LEAST_VALUES))
+    away = []
+    for i, x in enumerate(columns):
+        if few[i] and x.min() < x.max() and 2 * (x == np.median(x)).sum() > x.size:
+            heaps[i] = True
+            away.append(float(np.abs(x - np.median(x)).max()))
+    return heaps & (bool(away) and _UNLIKE * min(away) < max(away))
+
+
+def _heavy_together(columns: Sequence[np.ndarray]) -> bool:
+    """Return whether attributes with few values show together that these are not like normal ones.
+
+    Each value is compared with the others of its attribute. For normal values that gives Student's t, and the mean of
+    ``-log p`` is 1; with heavy tails or skewed values it is larger. Attributes with equal values do not count. If most
+    attributes have values of one sign, they are skewed if the logarithms of these spread widely.
+    """
+    surprises, signed, squares, degrees = [np.zeros(0)], [False], 0.0, 0
+    for x in columns:
+        one_sign = bool(x.min() > 0 or x.max() < 0)
+        if one_sign:
+            squares, degrees = squares + float(np.log(np.abs(x)).var() * x.size), degrees + x.size - 1
+        if x.size > _FEW:
+            signed.append(one_sign)
+        if x.size >= _LEAST_SCALED and np.unique(x).size == x.size:
+            parts = np.square(x - x.mean()) * x.size / (x.size - 1)
+            total = np.square(x - x.mean()).sum()
+            t = np.sqrt(parts * (x.size - 2) / np.maximum(total - parts, _ROUNDING * total))
+            surprises.append(-np.log(2 * stdtr(x.size - 2, -t)))
+    if np.mean(signed) > 0.5 and squares > _ORDINARY**2 * degrees:
+        return True
+    joined = np.concatenate(surprises)
+    return joined.size > 0 and bool(joined.mean() > 1 + _SURPRISING / np.sqrt(joined.size))
 
 
 def by_attribute(attributes: np.ndarray, values: np.ndarray, d: int) -> Iterator[np.ndarray]:

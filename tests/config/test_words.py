@@ -99,3 +99,23 @@ def test_what_an_interpolation_gives_is_read_as_if_typed(
     monkeypatch.chdir(tmp_path)
     assert main(["run", "algo=naive", f"{key}=${{oc.env:GIVEN}}", "--dry-run"]) == code
     assert key != "out" or str(tmp_path / "1_1") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_column_named_null_is_never_taken_for_no_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4)), columns=["a", "null", "b", "y"])
+    if ending == ".csv":
+        frame.to_csv("t.csv", index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet("t.parquet")
+    line = ["fit", "dataset=file", f"dataset.path=t{ending}", "algo=aemr", "total=40", "k=2"]
+    assert main([*line, "dataset.target=null"]) == 3
+    first, last = capsys.readouterr().err.partition("write ")[2].strip().split(" or ")
+    for name, hint in (("y", first), ("null", last)):
+        assert main([*line, *shlex.split(hint), f"out=of {name}"]) == 0
+        with np.load(tmp_path / f"of {name}" / "model.npz") as model:
+            assert str(model["target"]) == name

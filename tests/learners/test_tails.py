@@ -5,10 +5,17 @@ import pytest
 
 from budgetreg.algorithms.aemr.target_regression import Known, average_regressors
 from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
-from budgetreg.estimators import FixedSubset, ImputeRidge
+from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.columns import Rescaled, StandardisedEntries, excess, infinite_variance, inflation
+from budgetreg.revealed.columns import (
+    Rescaled,
+    StandardisedEntries,
+    excess,
+    infinite_variance,
+    inflation,
+    without_scale,
+)
 from tests.plans import planned
 
 BOTH = {"centred": True, "intercept": True}
@@ -217,3 +224,68 @@ def test_more_attributes_than_values_spoil_no_prediction(tmp_path):
     plan = planned("dataset=file", path, "algo=aemr", "k=2", "checkpoints=1")
     results = run_repetitions(plan, range(6), lambda done: None)
     assert np.mean([result["curve"][-1]["test_relative"] for result in results]) < 1.2
+
+
+WIDE = {
+    "lognormal": lambda rng, Z: np.exp(2 * Z),
+    "exponential": lambda rng, Z: rng.exponential(size=Z.shape) + np.maximum(Z, 0),
+    "cubes": lambda rng, Z: Z**3,
+    "cauchy": lambda rng, Z: Z + rng.standard_cauchy(Z.shape),
+    "heaped": lambda rng, Z: np.where(rng.random(Z.shape) < 0.95, 1.0, Z),
+    "any unit": lambda rng, Z: 10.0 ** rng.uniform(-19, 9, Z.shape[1]) * Z,
+}
+"""Tables of which k = 4 attributes of each example show two or so values of each attribute."""
+
+
+@pytest.mark.filterwarnings("ignore::budgetreg.notices.Notice")
+@pytest.mark.parametrize("made", [AEMR, AEML, ImputeRidge])
+@pytest.mark.parametrize("table", WIDE)
+def test_few_values_of_many_attributes_predict_no_large_number(made, table):
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        factor = rng.normal(size=(326, 1))
+        X = WIDE[table](rng, 0.6 * factor + 0.8 * rng.normal(size=(326, 310)))
+        y = factor[:, 0] + 0.5 * rng.normal(size=326)
+        predicted = made(k=4).fit(X[:126], y[:126]).predict(X[126:])
+        errors.append(np.square(predicted - y[126:]).mean() / y[126:].var())
+    assert np.mean(errors) < 1.2
+
+
+def few_of(X, size=4):
+    """Return the first values of each column, two more or less in some."""
+    return [column[: size + at % 3 - 1] for at, column in enumerate(X.T)]
+
+
+def test_few_values_show_no_scale_where_all_together_show_heavy_tails():
+    rng = np.random.default_rng(10)
+
+    def share(draw, size=4, d=120):
+        return np.mean([without_scale(few_of(draw((20, d)), size)) for _ in range(20)])
+
+    assert share(rng.standard_normal) < 0.1
+    assert share(lambda shape: 37 + rng.standard_normal(shape)) < 0.1
+    assert share(lambda shape: (rng.random(shape) < 0.3) * 5.0) == 0  # two values show how far away others are
+    for heavy in (
+        rng.standard_cauchy,
+        lambda shape: rng.standard_normal(shape) ** 5,
+        lambda shape: rng.lognormal(0, 1.5, shape),
+    ):
+        assert share(heavy) > 0.9
+        assert share(heavy, size=18) == 0  # that many values show the tail itself
+        assert share(heavy, d=40) == 0  # no unlucky one among fewer is likely
+
+
+def test_units_do_not_matter_to_whether_few_values_show_a_scale():
+    X = np.random.default_rng(11).lognormal(0, 1.5, (20, 90))
+    expected = without_scale(few_of(X))
+    assert expected.all()
+    assert (without_scale(few_of(X * np.geomspace(1e-9, 1e9, 90))) == expected).all()
+
+
+def test_a_value_away_from_equal_ones_shows_no_scale_where_others_are_nearer():
+    X = np.ones((5, 80))
+    X[2, :60] = 2.0
+    assert not without_scale(list(X.T)).any()  # all are about equally far away
+    X[2, 0] = 1.1
+    assert (without_scale(list(X.T)) == (np.arange(80) < 60)).all()
