@@ -30,7 +30,7 @@ _CONSTANT = 1e-12
 
 _NEGLIGIBLE, _AROUND_ZERO = 1e-9, 1e-5
 """Standard deviations, in units of the data or of the largest value in the table, below which an attribute may be what
-rounding leaves: of any, and of one whose mean is less than half of it, or within two standard errors of 0. What
+rounding leaves: of any, and of one whose mean is less than half of it, or within four standard errors of 0. What
 rounding leaves lies around 0; attributes in a small unit, such as mol/l, seldom do."""
 
 _ALONE = 0.1
@@ -52,7 +52,7 @@ def negligible(spreads: np.ndarray, levels: np.ndarray, counts: np.ndarray | int
         Numbers of values; few do not show whether they lie around 0.
     """
     largest = np.maximum(spreads, levels).max(axis=-1, keepdims=True)
-    around_zero = levels < spreads * np.maximum(0.5, 2 / np.sqrt(np.maximum(counts, 1)))
+    around_zero = levels < spreads * np.maximum(0.5, 4 / np.sqrt(np.maximum(counts, 1)))
     share = np.where(around_zero, _AROUND_ZERO, _NEGLIGIBLE)
     least = np.maximum(share * np.minimum(largest, 1.0), np.sqrt(_CONSTANT) * levels)
     return np.asarray(spreads < least)
@@ -493,8 +493,8 @@ def without_scale(columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return which attributes have too few values to show their scale, bool of shape (d,), in a table of many such.
 
     With few values each, some of many attributes have values near each other by chance, and if tails are heavy, the
-    next value is many times as far away. No attribute shows that alone, but all together do, see `_heavy_together`. Of
-    attributes most of whose values are equal, the others have to be about equally far away.
+    next value is many times as far away. No attribute shows that alone, but all together do, see `_heavy_together`. Nor
+    have values a scale that spread over decades, whatever the error of that spread. Of attributes most of whose values are equal, the others have to be about equally far away.
 
     Parameters
     ----------
@@ -508,12 +508,14 @@ def without_scale(columns: Sequence[np.ndarray]) -> np.ndarray:
         return heaps
     if _heavy_together([x for x, is_few in zip(columns, few, strict=True) if is_few]):
         return np.asarray((sizes > 1) & (sizes < 2 * _LEAST_VALUES))
-    away = []
+    away, decades = [], heaps.copy()
     for i, x in enumerate(columns):
         if few[i] and x.min() < x.max() and 2 * (x == np.median(x)).sum() > x.size:
             heaps[i] = True
             away.append(float(np.abs(x - np.median(x)).max()))
-    return heaps & (bool(away) and _UNLIKE * min(away) < max(away))
+        elif few[i] and (x.min() > 0 or x.max() < 0):
+            decades[i] = np.log(np.abs(x)).std(ddof=1) > _DECADES
+    return decades | heaps & (bool(away) and _UNLIKE * min(away) < max(away))
 
 
 def _heavy_together(columns: Sequence[np.ndarray]) -> bool:

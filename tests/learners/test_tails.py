@@ -289,3 +289,11 @@ def test_a_value_away_from_equal_ones_shows_no_scale_where_others_are_nearer():
     assert not without_scale(list(X.T)).any()  # all are about equally far away
     X[2, 0] = 1.1
     assert (without_scale(list(X.T)) == (np.arange(80) < 60)).all()
+
+
+def test_few_values_over_decades_show_no_scale_where_others_are_ordinary():
+    X = np.random.default_rng(12).normal(size=(4, 80))
+    X[:, 7] = [1e-7, 4e-3, 0.04, 2.0]
+    assert without_scale(list(X.T))[7]
+    X[:, 7] = [0.7, 1.1, 0.9, 2.0]
+    assert not without_scale(list(X.T))[7]
