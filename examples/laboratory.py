@@ -11,7 +11,7 @@
 their cells stay empty, and the results are in ``order-1-late.csv``. A few measurements fail, and are ``unavailable``.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +40,10 @@ def fill(order: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        fill(Path(sys.argv[1]))
-    else:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("order", type=Path, nargs="?", help="an order to write results into")
+    order = parser.parse_args().order
+    if order is None:
         write_tables(Path())
+    else:
+        fill(order)

@@ -11,7 +11,7 @@ measurements), with what a page needs beside them. Prices and ranges are made up
 - ``tumours.csv``, ``new_tumours.csv``: tumours with the label malignant or benign, and three without
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -66,4 +66,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=".", help="where they are written (%(default)s)")
+    main(parser.parse_args().folder)

@@ -177,3 +177,11 @@ def test_an_entry_point_has_to_name_a_declaration(
     with pytest.raises(ConfigError, match=f"^{value}, an entry point in budgetreg.learners of other, {complaint}"):
         registry.cores.__wrapped__()
     assert kinds.__wrapped__()
+
+
+@pytest.mark.parametrize("name", ["buy_measurements.py", "laboratory.py", "write_tables.py"])
+def test_the_help_of_an_example_writes_nothing(tmp_path: Path, name: str) -> None:
+    answer = python(ROOT / "examples" / name, "--help", cwd=tmp_path, home=tmp_path, path=str(ROOT))
+    assert answer.returncode == 0
+    assert answer.stdout.startswith(f"usage: {name}")
+    assert not list(tmp_path.iterdir())

@@ -494,7 +494,8 @@ def without_scale(columns: Sequence[np.ndarray]) -> np.ndarray:
 
     With few values each, some of many attributes have values near each other by chance, and if tails are heavy, the
     next value is many times as far away. No attribute shows that alone, but all together do, see `_heavy_together`. Nor
-    have values a scale that spread over decades, whatever the error of that spread. Of attributes most of whose values are equal, the others have to be about equally far away.
+    have values a scale that spread over decades, whatever the error of that spread. Of attributes most of whose values
+    are equal, the others have to be about equally far away.
 
     Parameters
     ----------
