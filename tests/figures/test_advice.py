@@ -224,7 +224,7 @@ def test_what_the_total_does_not_pay_for_is_not_compared_and_has_its_bill():
     assert verdict.startswith("With 4,000 attributes, aemr with k = 4 on 1,000 examples is best: error 0.3")
     assert full == "full rows: none that this total pays for"
     assert bills == (
-        "not paid for by this total, as tuning looks at more: full_ridge (full rows), error 0.2000, billed 9,000"
+        "not paid for by this total, as tuning looks at more: full_ridge (full rows), error 0.200, billed 9,000"
     )
     assert [row[-2:] for row in rows(advice_table(rows_of, 4000))] == [["50 %", ""], ["50 %", "9,000"]]
     (alone, *_) = answer([costly], 4000)
