@@ -30,7 +30,7 @@ _CONSTANT = 1e-12
 
 _NEGLIGIBLE, _AROUND_ZERO = 1e-9, 1e-5
 """Standard deviations, in units of the data or of the largest value in the table, below which an attribute may be what
-rounding leaves: of any, and of one whose mean is less than half of it, or within four standard errors of 0. What
+rounding leaves: of any, and of one whose mean is less than half of it, or within 2.5 standard errors of 0. What
 rounding leaves lies around 0; attributes in a small unit, such as mol/l, seldom do."""
 
 _ALONE = 0.1
@@ -52,7 +52,7 @@ def negligible(spreads: np.ndarray, levels: np.ndarray, counts: np.ndarray | int
         Numbers of values; few do not show whether they lie around 0.
     """
     largest = np.maximum(spreads, levels).max(axis=-1, keepdims=True)
-    around_zero = levels < spreads * np.maximum(0.5, 4 / np.sqrt(np.maximum(counts, 1)))
+    around_zero = levels < spreads * np.maximum(0.5, 2.5 / np.sqrt(np.maximum(counts, 1)))
     share = np.where(around_zero, _AROUND_ZERO, _NEGLIGIBLE)
     least = np.maximum(share * np.minimum(largest, 1.0), np.sqrt(_CONSTANT) * levels)
     return np.asarray(spreads < least)
