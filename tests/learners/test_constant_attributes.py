@@ -55,6 +55,14 @@ def test_few_equal_targets_may_be_those_of_two_labels(values, constant):
     assert equal_values(entries.blocks(), 3, zero_is_meaningful=True).offsets.tolist() == [[True, True, constant]]
 
 
+def test_no_number_of_zeros_is_an_intercept():
+    entries = Entries(3)
+    entries.add(np.tile([0, 1], (1, 40, 1)), np.tile([0.0, -2.0], (1, 40, 1)), np.zeros((1, 40)))
+    equal = equal_values(entries.blocks(), 3, zero_is_meaningful=True)
+    assert equal.counts.tolist() == [[40, 40, 40]]
+    assert equal.offsets.tolist() == [[False, True, False]]
+
+
 def test_more_equal_values_are_needed_where_other_columns_have_rare_values():
     """A tenth of the values of one column differ: 33 equal ones are as probable as 5 where half of them do."""
     for values, constant in ((32, False), (33, True)):
