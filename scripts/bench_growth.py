@@ -34,7 +34,6 @@ Lines show CPU microseconds of a step per replica, the median of {rounds} rounds
 by order statistics. 8 draws are split between the data point and the inner product. The data are coins of mean 0.2 that
 are computed when they are looked at, so that no step is spared as d grows and no table is held. The clock runs from the
 1,025th example of a pass to the 2,817th, so that the state and the output, which take O(d) once per pass, do not count.
-The machine had two cores, both of them busy with other work.
 """
 
 
@@ -95,9 +94,7 @@ def draw(frame: pd.DataFrame, rounds: int) -> None:
     """Draw the times."""
     lines = {
         (look := look_of(str(core))).name: (
-            rows.set_index("d").rename(columns=dict(zip(COLUMNS, ("time", "low", "high"), strict=True)))[
-                ["time", "low", "high"]
-            ],
+            rows.set_index("d")[list(COLUMNS)].set_axis(["time", "low", "high"], axis="columns"),
             look,
         )
         for core, rows in frame.groupby("core")
