@@ -503,6 +503,35 @@ def _thousands(run: _Commands, rng: np.random.Generator) -> None:
     )
 
 
+def _endings(run: _Commands, rng: np.random.Generator) -> None:
+    frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2), columns=["a", "b", "c", "y"])
+    write: Mapping[str, Callable[[Path], Any]] = {
+        "parquet": frame.to_parquet,
+        "npz": lambda path: np.savez(path.open("wb"), X=frame[["a", "b", "c"]].to_numpy(), y=frame["y"].to_numpy()),
+    }
+    kind = str(rng.choice(sorted(write)))
+    name = f"t.{rng.choice(['csv', 'svm', 'csv.gz'] if kind == 'parquet' else ['csv', 'parquet'])}"
+    write[kind](run.folder / name)
+    answer = run.fit(name, codes=(3,))
+    run.expect(f"{kind} as {name}: {answer.err}", "decimal comma" not in answer.err and name in answer.err)
+
+
+def _labels(run: _Commands, rng: np.random.Generator) -> None:
+    X, words = rng.normal(size=(30, 3)), rng.permutation(["sick", "healthy"] * 15)
+    as_objects = bool(rng.random() < 0.5)
+    np.savez(run.folder / "t.npz", X=X, y=words.astype(object if as_objects else str))
+    answer = run.fit("t.npz", codes=(3,) if as_objects else (0,))
+    run.expect(answer.err, not as_objects or "y holds Python objects: save it as" in answer.err)
+
+
+def _unnamed(run: _Commands, rng: np.random.Generator) -> None:
+    frame = pd.DataFrame(rng.normal(size=(60, 4)).round(2), columns=["a", "b", "c", "y"])
+    some = frame.sample(n=int(rng.integers(20, 50)), random_state=int(rng.integers(2**31)))
+    some.reset_index(names="Unnamed: 0").to_csv(run.folder / "t.csv", index=False)
+    answer = run.fit("t.csv")
+    run.expect(answer.err, "'Unnamed: 0' looks like an identifier of the rows" in answer.err)
+
+
 def _typed(run: _Commands, rng: np.random.Generator) -> None:
     names = rng.permutation(_LOOK_LIKE_NUMBERS).tolist()
     columns = [*names[:6], *(f"c{at}" for at in range(6)), "y"]
@@ -536,6 +565,9 @@ _READ_TABLES: Mapping[str, Try] = {
     "parquet: indexes": _asking(_indexes),
     "first rows": _asking(_first_rows),
     "thousands": _asking(_thousands),
+    "file endings": _asking(_endings),
+    "npz: labels": _asking(_labels),
+    "unnamed column": _asking(_unnamed),
 }
 _READ_LINES: Mapping[str, Try] = {"names like numbers": _asking(_typed), "pasted hints": _asking(_hints)}
 
@@ -733,7 +765,7 @@ def _quoted(key: str, value: str) -> str:
 
 
 KINDS = {
-    "table": Kind("tables", 216, _prepared_tables, {**dict.fromkeys(_TABLES, _read_table), **_READ_TABLES}),
+    "table": Kind("tables", 252, _prepared_tables, {**dict.fromkeys(_TABLES, _read_table), **_READ_TABLES}),
     "line": Kind("lines", 520, _prepared_lines, {**dict.fromkeys(_LINES, _mistype), **_READ_LINES}),
     "name": Kind("names", 30, lambda place, count: alike(_PARTS), _name_all),
 }
