@@ -548,7 +548,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         """Draw finished runs against money with another price list: a figure repriced.* and a table repriced.csv. The
         runs must have had prices and must have ignored them when they drew attributes: algo.prices=ignored, or a
         learner that is not price-aware.""",
-        _words("runs, and the price list", "DIR costs=FILE [unit=WORD]", "+"),
+        _words("runs, and the price list; unit=WORD: the unit of its prices", "DIR costs=FILE", "+"),
         _out("figure and table"),
     ),
     "study": (ABOUT_STUDY,),
