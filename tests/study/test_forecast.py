@@ -126,7 +126,7 @@ def test_nothing_known_is_no_ground_for_a_forecast() -> None:
 
 
 def test_a_study_forecasts_no_more_than_is_left_to_buy(tmp_path: Path) -> None:
-    """Of examples with a target; a panel is bought once, and what is excluded or unavailable is not bought."""
+    """Only examples with a target count. A panel has one price, and excluded or unavailable values cost nothing."""
     rng = np.random.default_rng(2)
     n, columns = 30, ["a", "b", "c", "d"]
     X = pd.DataFrame(rng.normal(size=(n, 4)), columns=columns, index=[f"p{i}" for i in range(n)])
