@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 from scipy.sparse import csr_array, vstack
-from scipy.special import expit, logsumexp
+from scipy.special import logit, logsumexp
 
 from budgetreg.algorithms.factors.posterior import LEAST_NOISE
 from budgetreg.metering.table import WithIntercept
@@ -318,8 +318,9 @@ class WeightsPrior:
 
     def __init__(self, p: int, variance: float) -> None:
         self._p, self._v = p, variance
-        self._t, self._inverse_a = variance / p, p / variance
-        self._large, self._pi = np.ones(p, dtype=bool), 0.5
+        self._t, self._inverse_a = variance, 1 / variance
+        self._large, self._pi = np.zeros(p, dtype=bool), 1 / (p + 1)
+        self._small, self._w = 1 / max(p, 100), np.zeros(p)
 
     def draw(
         self,
@@ -347,9 +348,11 @@ class WeightsPrior:
         before, kept = sweeps
         base = equations.Q + penalty * form
         mean, residual, size, square = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p)
+        w = self._w
         for sweep in range(before + kept):
+            self._draw_in_turn(w, base, equations.r, rng)
             precision = base.copy()
-            np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, _SMALL * self._t)
+            np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, self._small * self._t)
             root = np.linalg.cholesky(precision)
             # LAPACK itself, which reads matrices by columns, hence the transpose: if systems are small, the checks of
             # SciPy's solve_triangular take longer than solving.
@@ -362,14 +365,30 @@ class WeightsPrior:
                 square += np.square(w) / kept
                 residual += equations.residual(w) / kept
                 size += float(w @ form @ w) / kept
+        self._w = w
         return Draws(mean, residual, size, square, max(0.0, residual - equations.residual(mean)))
 
+    def _draw_in_turn(self, w: np.ndarray, base: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> None:
+        """Draw, for one weight after the other, whether it is large, without regard to its value, and then the weight."""
+        level = logit(self._pi) - logit(rng.random(self._p))
+        diagonal, left = np.diagonal(base), r - base @ w
+        variances = np.array([[self._small * self._t], [self._t]])
+        shrunk = variances / (1 + diagonal * variances)
+        level += np.log1p(diagonal * variances[0]) / 2 - np.log1p(diagonal * variances[1]) / 2
+        gain = ((shrunk[1] - shrunk[0]) / 2).tolist()
+        noise = (rng.standard_normal(self._p) * np.sqrt(shrunk)).tolist()
+        level, a, shrunk = level.tolist(), diagonal.tolist(), shrunk.tolist()
+        for i in range(self._p):
+            alone = float(left[i]) + a[i] * float(w[i])
+            large = level[i] + gain[i] * alone**2 > 0
+            new = shrunk[large][i] * alone + noise[large][i]
+            left -= base[i] * (new - w[i])
+            w[i], self._large[i] = new, large
+
     def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
-        odds = np.log(self._pi / (1 - self._pi)) + np.log(_SMALL) / 2 + w**2 / (2 * self._t) * (1 / _SMALL - 1)
-        self._large = rng.random(self._p) < expit(odds)
         large = int(self._large.sum())
         self._pi = min(max(rng.beta(1 + large, 1 + self._p - large), 1e-6), 1 - 1e-6)
-        size = (np.square(w) / np.where(self._large, 1.0, _SMALL)).sum()
+        size = (np.square(w) / np.where(self._large, 1.0, self._small)).sum()
         self._t = (size / 2 + 1 / self._inverse_a) / rng.standard_gamma((self._p + 1) / 2)
         self._inverse_a = (max(1, large) / self._v + 1 / self._t) / rng.standard_gamma(1.0)
 
