@@ -154,6 +154,18 @@ class TargetRegression:
         return np.asarray(densities[densities.mean(axis=1).argmax()])
 
     def solve(self, rng: np.random.Generator) -> Draws:
+        import os
+        mode = os.environ.get("START", "both")
+        if mode == "both" and not self.complete:
+            rngs = rng.spawn(2)
+            tried = [self.solve_from(r, start) for r, start in zip(rngs, ("dense", "few"), strict=True)]
+            scores = [self.log_densities(d.mean).sum() - d.parameters for d in tried]
+            if os.environ.get("SHOW"): print("dense %.1f (%.1f) few %.1f (%.1f)"%(scores[0],tried[0].parameters,scores[1],tried[1].parameters), len(self._y),self._p)
+            share = np.exp(scores - logsumexp(scores))
+            return Draws(*(sum(a * b for a, b in zip(share, values)) for values in zip(*tried)))
+        return self.solve_from(rng, "dense" if mode == "both" else mode)
+
+    def solve_from(self, rng: np.random.Generator, start) -> Draws:
         """Return draws of w from its posterior under the mixture prior of `WeightsPrior`.
 
         Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
@@ -161,7 +173,7 @@ class TargetRegression:
         """
         v, T = self.variance, len(self._y)
         s, u, penalty = v / 2, np.full(T, v / 2), 0.0
-        prior, rounds = WeightsPrior(self._p, v), _COMPLETE_ROUNDS if self.complete else _ROUNDS
+        prior, rounds = WeightsPrior(self._p, v, start), _COMPLETE_ROUNDS if self.complete else _ROUNDS
         for turn in range(rounds):
             last = turn == rounds - 1
             equations = self._equations(1 / (s + u))
@@ -316,11 +328,14 @@ class WeightsPrior:
         Variance v of the target.
     """
 
-    def __init__(self, p: int, variance: float) -> None:
+    def __init__(self, p: int, variance: float, start='few') -> None:
         self._p, self._v = p, variance
         self._t, self._inverse_a = variance, 1 / variance
         self._large, self._pi = np.zeros(p, dtype=bool), 1 / (p + 1)
         self._small, self._w = 1 / max(p, 100), np.zeros(p)
+        if start == "dense":
+            self._t, self._inverse_a = variance / p, p / variance
+            self._large, self._pi = np.ones(p, dtype=bool), 0.5
 
     def draw(
         self,
