@@ -32,7 +32,7 @@ from budgetreg.algorithms.factors.posterior import LEAST_NOISE
 from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
-_ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (5, 10), (15, 40)
+_ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (2, 5), (5, 20)
 """Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
 last. With more rounds the noise variance becomes too small where M is off, which has no effect on complete examples."""
 
@@ -267,7 +267,7 @@ class CompleteRegression(TargetRegression):
 _SMALL = 0.01
 """Variance of the small weights, in that of the large ones."""
 
-_FEW, _MORE = 100, 8
+_FEW, _MORE = 100, 4
 """Up to so many weights, so many times the sweeps in the last round: they cost little there, and the chain's noise is
 visible."""
 

@@ -178,10 +178,8 @@ class Posterior:
                     pieces.append(np.stack([-(np.log(e) + q / e).sum(1) / 2 for e in es]))
             g = np.concatenate(pieces, axis=1)
             scores = g.sum(1)
-            best = g[scores.argmax()]
-            behind = best - g
-            clear = behind.sum(1) > 2 * np.sqrt(g.shape[1]) * behind.std(1)
-            lam = max(np.array(_TRUSTS)[~clear])
+            behind = g[scores.argmax()] - g[-1]
+            lam = _TRUSTS[scores.argmax()] if behind.sum() > 2 * np.sqrt(behind.size) * behind.std() else 1.0
             self._lam[f] = lam
             import os
             if os.environ.get("SHOW"): print("trust", T, lam, np.round(scores - scores[-1], 1), flush=True)
