@@ -11,6 +11,7 @@ with little noise, and those of few attributes, are not shrunk by the factors' p
 
 References
 ----------
+H. Akaike. A new look at the statistical model identification. IEEE Transactions on Automatic Control 19, 1974.
 E. I. George, R. E. McCulloch. Variable selection via Gibbs sampling. JASA 88, 1993: the mixture.
 E. Makalic, D. F. Schmidt. A simple sampler for the horseshoe estimator. IEEE Signal Processing Letters 23, 2016: the
 half-Cauchy distribution as a mixture of inverse gamma distributions.
@@ -26,13 +27,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 from scipy.sparse import csr_array, vstack
-from scipy.special import logit, logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from budgetreg.algorithms.factors.posterior import LEAST_NOISE
 from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
-_ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (2, 5), (5, 20)
+_ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (3, 7), (9, 30)
 """Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
 last. With more rounds the noise variance becomes too small where M is off, which has no effect on complete examples."""
 
@@ -154,26 +155,29 @@ class TargetRegression:
         return np.asarray(densities[densities.mean(axis=1).argmax()])
 
     def solve(self, rng: np.random.Generator) -> Draws:
-        import os
-        mode = os.environ.get("START", "both")
-        if mode == "both" and not self.complete:
-            rngs = rng.spawn(2)
-            tried = [self.solve_from(r, start) for r, start in zip(rngs, ("dense", "few"), strict=True)]
-            scores = [self.log_densities(d.mean).sum() - d.parameters for d in tried]
-            if os.environ.get("SHOW"): print("dense %.1f (%.1f) few %.1f (%.1f)"%(scores[0],tried[0].parameters,scores[1],tried[1].parameters), len(self._y),self._p)
-            share = np.exp(scores - logsumexp(scores))
-            return Draws(*(sum(a * b for a, b in zip(share, values)) for values in zip(*tried)))
-        return self.solve_from(rng, "dense" if mode == "both" else mode)
-
-    def solve_from(self, rng: np.random.Generator, start) -> Draws:
         """Return draws of w from its posterior under the mixture prior of `WeightsPrior`.
+
+        A chain seldom gets from many large weights to few, or back, so one starts from each. They count in proportion
+        to exp of the log density of the targets less the effective number of weights (Akaike 1974). If all examples are
+        complete, one start is enough.
+        """
+        first = self._solve(WeightsPrior(self._p, self.variance, large=True), rng)
+        if self.complete:
+            return first
+        chains = [first, self._solve(WeightsPrior(self._p, self.variance, large=False), rng)]
+        scores = np.array([self.log_densities(draws.mean).sum() - draws.parameters for draws in chains])
+        shares = np.exp(scores - logsumexp(scores))
+        return Draws(*(sum(share * x for share, x in zip(shares, of, strict=True)) for of in zip(*chains, strict=True)))
+
+    def _solve(self, prior: WeightsPrior, rng: np.random.Generator) -> Draws:
+        """Return draws of w from the state of a prior on.
 
         Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
         on w through u; the quadratic penalty has a share `_SHARE_OF_U_DIFFERENCES` of its gradient.
         """
         v, T = self.variance, len(self._y)
         s, u, penalty = v / 2, np.full(T, v / 2), 0.0
-        prior, rounds = WeightsPrior(self._p, v, start), _COMPLETE_ROUNDS if self.complete else _ROUNDS
+        rounds = _COMPLETE_ROUNDS if self.complete else _ROUNDS
         for turn in range(rounds):
             last = turn == rounds - 1
             equations = self._equations(1 / (s + u))
@@ -262,14 +266,18 @@ class CompleteRegression(TargetRegression):
 # The prior of the weights, of which few may be large, and draws of weights under it. Each weight is large with
 # probability pi: ``w_i ~ N(0, t)`` if large, and ``N(0, s t)`` otherwise, with a fixed small s. The root of t is
 # half-Cauchy with scale ``sqrt(v / m)``, v the target's variance and m the number of large weights, so that m weights
-# may explain it all; and pi is uniform. Dense regressors have pi near 1, sparse ones near 0.
+# may explain it all; and pi is uniform. Dense regressors have pi near 1, sparse ones near 0. s is 1 / p, so that all
+# small weights together count at most as much as a large one, or 1 / 100 if that is less.
 
-_SMALL = 0.01
-"""Variance of the small weights, in that of the large ones."""
+_LEAST_SMALL = 100
+"""1 / s is the number of weights, or this if that is more."""
 
 _FEW, _MORE = 100, 4
 """Up to so many weights, so many times the sweeps in the last round: they cost little there, and the chain's noise is
 visible."""
+
+_IN_TURN = 3
+"""In one of so many sweeps, large weights are drawn in turn, which takes longer."""
 
 
 class Equations(NamedTuple):
@@ -326,16 +334,16 @@ class WeightsPrior:
         Number of weights.
     variance : float
         Variance v of the target.
+    large : bool
+        Whether all weights are large at first, or none is.
     """
 
-    def __init__(self, p: int, variance: float, start='few') -> None:
-        self._p, self._v = p, variance
-        self._t, self._inverse_a = variance, 1 / variance
-        self._large, self._pi = np.zeros(p, dtype=bool), 1 / (p + 1)
-        self._small, self._w = 1 / max(p, 100), np.zeros(p)
-        if start == "dense":
-            self._t, self._inverse_a = variance / p, p / variance
-            self._large, self._pi = np.ones(p, dtype=bool), 0.5
+    def __init__(self, p: int, variance: float, *, large: bool) -> None:
+        self._p, self._v, self._small = p, variance, 1 / max(p, _LEAST_SMALL)
+        at_first = p if large else 1
+        self._t, self._inverse_a = variance / at_first, at_first / variance
+        self._large, self._pi = np.full(p, large), 0.5 if large else 1 / (p + 1)
+        self._w = np.zeros(p)
 
     def draw(
         self,
@@ -363,9 +371,11 @@ class WeightsPrior:
         before, kept = sweeps
         base = equations.Q + penalty * form
         mean, residual, size, square = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p)
-        w = self._w
         for sweep in range(before + kept):
-            self._draw_in_turn(w, base, equations.r, rng)
+            if sweep % _IN_TURN == 0:
+                self._draw_in_turn(base, equations.r, rng)
+            else:
+                self._draw_large(rng)
             precision = base.copy()
             np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, self._small * self._t)
             root = np.linalg.cholesky(precision)
@@ -374,36 +384,44 @@ class WeightsPrior:
             half, _ = dtrtrs(root.T, equations.r, trans=1)
             both, _ = dtrtrs(root.T, np.stack([half, half + rng.standard_normal(self._p)], axis=1))
             centre, w = both.T
-            self._draw_parameters(w, rng)
+            self._w = w
+            self._draw_parameters(rng)
             if sweep >= before:
                 mean += centre / kept
                 square += np.square(w) / kept
                 residual += equations.residual(w) / kept
                 size += float(w @ form @ w) / kept
-        self._w = w
         return Draws(mean, residual, size, square, max(0.0, residual - equations.residual(mean)))
 
-    def _draw_in_turn(self, w: np.ndarray, base: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> None:
-        """Draw, for one weight after the other, whether it is large, without regard to its value, and then the weight."""
-        level = logit(self._pi) - logit(rng.random(self._p))
-        diagonal, left = np.diagonal(base), r - base @ w
-        variances = np.array([[self._small * self._t], [self._t]])
-        shrunk = variances / (1 + diagonal * variances)
-        level += np.log1p(diagonal * variances[0]) / 2 - np.log1p(diagonal * variances[1]) / 2
-        gain = ((shrunk[1] - shrunk[0]) / 2).tolist()
-        noise = (rng.standard_normal(self._p) * np.sqrt(shrunk)).tolist()
-        level, a, shrunk = level.tolist(), diagonal.tolist(), shrunk.tolist()
-        for i in range(self._p):
-            alone = float(left[i]) + a[i] * float(w[i])
-            large = level[i] + gain[i] * alone**2 > 0
-            new = shrunk[large][i] * alone + noise[large][i]
-            left -= base[i] * (new - w[i])
-            w[i], self._large[i] = new, large
+    def _draw_in_turn(self, base: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> None:
+        """Draw, for one weight after the other, whether it is large, whatever its value, and then the weight.
 
-    def _draw_parameters(self, w: np.ndarray, rng: np.random.Generator) -> None:
+        The density is ``exp(r'w - w' base w / 2)`` times the prior. A weight that is small now can become large although
+        no value of it is likely for both, which hardly happens in `_draw_large`.
+        """
+        a, variances = np.diagonal(base), np.array([[self._small * self._t], [self._t]])
+        variances = variances / (1 + a * variances)  # of a weight given the others, if small and if large
+        odds = logit(self._pi) - logit(rng.random(self._p)) + np.log(variances[1] / variances[0] * self._small) / 2
+        gain, noise = (variances[1] - variances[0]) / 2, rng.standard_normal(self._p) * np.sqrt(variances)
+        w, left = self._w.copy(), r - base @ self._w
+        # Lists, because single numbers of an array are slow to read.
+        single = zip(w.tolist(), a.tolist(), odds.tolist(), gain.tolist(), variances.T.tolist(), noise.T.tolist())
+        for i, (old, a_i, odds_i, gain_i, variance, e) in enumerate(single):
+            alone = left.item(i) + a_i * old
+            large = odds_i + gain_i * alone**2 > 0
+            w[i] = variance[large] * alone + e[large]
+            left -= base[i] * (w.item(i) - old)
+            self._large[i] = large
+        self._w = w
+
+    def _draw_large(self, rng: np.random.Generator) -> None:
+        odds = logit(self._pi) + np.log(self._small) / 2 + self._w**2 / (2 * self._t) * (1 / self._small - 1)
+        self._large = rng.random(self._p) < expit(odds)
+
+    def _draw_parameters(self, rng: np.random.Generator) -> None:
         large = int(self._large.sum())
         self._pi = min(max(rng.beta(1 + large, 1 + self._p - large), 1e-6), 1 - 1e-6)
-        size = (np.square(w) / np.where(self._large, 1.0, self._small)).sum()
+        size = (np.square(self._w) / np.where(self._large, 1.0, self._small)).sum()
         self._t = (size / 2 + 1 / self._inverse_a) / rng.standard_gamma((self._p + 1) / 2)
         self._inverse_a = (max(1, large) / self._v + 1 / self._t) / rng.standard_gamma(1.0)
 

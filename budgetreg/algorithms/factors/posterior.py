@@ -36,6 +36,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from budgetreg.algorithms.factors.covariance import revised
+from budgetreg.algorithms.factors.trust import Trust
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 if TYPE_CHECKING:
@@ -73,9 +74,6 @@ _LARGEST = 1e6
 """Largest trace of a system that is solved in float32; its rounding is then far below 1, the least eigenvalue."""
 
 
-_TRUSTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-
 class Posterior:
     """Gibbs chains of F streams, which continue as more is revealed.
 
@@ -94,6 +92,8 @@ class Posterior:
         Columns c.
     sweeps : int
         Sweeps done so far.
+    trusts : list of Trust
+        How far the correlations of each stream's attributes count.
     """
 
     def __init__(self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator]) -> None:
@@ -105,7 +105,7 @@ class Posterior:
         self._W[:, -1], self._W[:, -1, 0], self._psi[:, -1] = 0.0, _TARGET_START, LEAST_NOISE
         self._starts = _RATE_START * np.arange(1.0, q + 1)
         self._alpha = np.tile(self._starts, (F, 1))
-        self._trust, self._lam = [None] * F, [1.0] * F
+        self.trusts = [Trust(c) for _ in rngs]
 
     def moments(
         self, blocks: Sequence[Block], live: np.ndarray, sweeps: int, kept: int, tails: np.ndarray | None = None
@@ -143,62 +143,6 @@ class Posterior:
         for f, i in enumerate(columns):
             second[f][np.ix_(i, i)] = products[f]
         return Moments(first / kept, second / kept)
-
-    def trusted(self, f, live, seen, cov):
-        p = live.size
-        T = sum(len(v) for _, v in seen)
-        state = self._trust[f]
-        if state is not None and T >= 1.5 * state[0]:
-            T0, live0, R0 = state
-            R = np.eye(self.columns)
-            R[np.ix_(live0, live0)] = R0
-            R = R[np.ix_(live, live)]
-            dev = np.sqrt(np.diagonal(cov))
-            scores, pieces = np.zeros(len(_TRUSTS)), []
-            start = 0
-            has_target = live[-1] == self.columns - 1
-            for columns, values in seen:
-                skip = min(max(0, T0 - start), len(values))
-                start += len(values)
-                columns, values = columns[skip:], values[skip:]
-                if has_target:
-                    columns, values = columns[:, :-1], values[:, :-1]
-                n = columns.shape[1]
-                step = max(1, 2**21 // n**2)
-                for j in range(0, len(columns), step):
-                    c, v = columns[j:j+step], values[j:j+step]
-                    missing = c == p
-                    z = np.where(missing, 0.0, v / np.append(dev, 1.0)[c])
-                    padded = np.eye(p + 1); padded[:p, :p] = R
-                    K = padded[c[:, :, None], c[:, None, :]] * ~(missing[:, :, None] | missing[:, None, :])
-                    K[:, np.arange(n), np.arange(n)] = 1.0
-                    ev, U = np.linalg.eigh(K)
-                    q = np.square(np.einsum("tij,ti->tj", U, z))
-                    es = [1 - lam + lam * ev for lam in _TRUSTS]
-                    pieces.append(np.stack([-(np.log(e) + q / e).sum(1) / 2 for e in es]))
-            g = np.concatenate(pieces, axis=1)
-            scores = g.sum(1)
-            behind = g[scores.argmax()] - g[-1]
-            lam = _TRUSTS[scores.argmax()] if behind.sum() > 2 * np.sqrt(behind.size) * behind.std() else 1.0
-            self._lam[f] = lam
-            import os
-            if os.environ.get("SHOW"): print("trust", T, lam, np.round(scores - scores[-1], 1), flush=True)
-        if state is None or T >= 1.5 * state[0]:
-            D = np.sqrt(np.outer(np.diagonal(cov), np.diagonal(cov)))
-            self._trust[f] = (T, live.copy(), cov / D)
-        import os
-        lam = 1.0 if os.environ.get('NOLAM') else self._lam[f]
-        if lam == 1 or p < 2:
-            return cov
-        new = lam * cov
-        new[np.diag_indices(p)] = np.diagonal(cov)
-        if live[-1] == self.columns - 1:
-            r = cov[:-1, -1].copy()
-            old = r @ np.linalg.solve(cov[:-1, :-1], r)
-            now = r @ np.linalg.solve(new[:-1, :-1], r)
-            r *= min(1.0, np.sqrt(old / max(now, 1e-300)))
-            new[:-1, -1] = new[-1, :-1] = r
-        return new
 
     def _normal(self, T: int, n: int) -> np.ndarray:
         """Return standard normal numbers (F T, n), those of each stream from its generator."""
@@ -319,8 +263,8 @@ def posterior_moments(
         if live.size:
             cells, outer = np.ix_(live, live), np.outer(first, first)[np.ix_(live, live)]
             seen = centred_on(standardised.blocks, f, live, first)
-            moments.second[f][cells] = posterior.trusted(f, live, seen, moments.second[f][cells] - outer) + outer
-            moments.second[f][cells] = revised(seen, moments.second[f][cells] - outer, tails[f] ** 2) + outer
+            trusted = posterior.trusts[f].trusted(seen, live, moments.second[f][cells] - outer)
+            moments.second[f][cells] = revised(seen, trusted, tails[f] ** 2) + outer
     return moments
 
 
