@@ -41,9 +41,9 @@ class TargetRegressionLearner(PlannedDrawsLearner):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "target_regression"
-    version = 6
-    version_uncentred = 7
-    version_scaled = 10
+    version = 7
+    version_uncentred = 8
+    version_scaled = 11
     centres_itself = True
     scales_itself = True
     check_streams = 48
@@ -73,7 +73,7 @@ class TargetRegressionLearner(PlannedDrawsLearner):
 
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         chains, draws = zip(*(rng.spawn(2) for rng in rngs), strict=True)
-        posterior = Posterior(d + 1, min(self.n_factors, d), chains)
+        posterior = Posterior(d + 1, min(self.n_factors, d), chains, doubted=True)
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised, moments = posterior_of(posterior, collected, rescaled, given, chain=False)

@@ -396,8 +396,8 @@ class WeightsPrior:
     def _draw_in_turn(self, base: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> None:
         """Draw, for one weight after the other, whether it is large, whatever its value, and then the weight.
 
-        The density is ``exp(r'w - w' base w / 2)`` times the prior. A weight that is small now can become large although
-        no value of it is likely for both, which hardly happens in `_draw_large`.
+        The density is ``exp(r'w - w' base w / 2)`` times the prior. A weight that is small now can become large
+        although no value of it is likely for both, which hardly happens in `_draw_large`.
         """
         a, variances = np.diagonal(base), np.array([[self._small * self._t], [self._t]])
         variances = variances / (1 + a * variances)  # of a weight given the others, if small and if large
@@ -405,7 +405,9 @@ class WeightsPrior:
         gain, noise = (variances[1] - variances[0]) / 2, rng.standard_normal(self._p) * np.sqrt(variances)
         w, left = self._w.copy(), r - base @ self._w
         # Lists, because single numbers of an array are slow to read.
-        single = zip(w.tolist(), a.tolist(), odds.tolist(), gain.tolist(), variances.T.tolist(), noise.T.tolist())
+        single = zip(
+            w.tolist(), a.tolist(), odds.tolist(), gain.tolist(), variances.T.tolist(), noise.T.tolist(), strict=True
+        )
         for i, (old, a_i, odds_i, gain_i, variance, e) in enumerate(single):
             alone = left.item(i) + a_i * old
             large = odds_i + gain_i * alone**2 > 0

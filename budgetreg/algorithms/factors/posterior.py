@@ -85,6 +85,8 @@ class Posterior:
         Factors q.
     rngs : sequence of numpy.random.Generator
         One per stream; a stream's results depend on no other stream.
+    doubted : bool
+        Whether the correlations of attributes count as far as they predict what is revealed later.
 
     Attributes
     ----------
@@ -92,11 +94,13 @@ class Posterior:
         Columns c.
     sweeps : int
         Sweeps done so far.
-    trusts : list of Trust
-        How far the correlations of each stream's attributes count.
+    trusts : list of Trust, or None
+        How far the correlations of each stream's attributes count; None: fully.
     """
 
-    def __init__(self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator]) -> None:
+    def __init__(
+        self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator], *, doubted: bool = False
+    ) -> None:
         F, c, q = len(rngs), columns, n_factors
         self.columns, self.sweeps = columns, 0
         self._rngs = rngs
@@ -105,7 +109,7 @@ class Posterior:
         self._W[:, -1], self._W[:, -1, 0], self._psi[:, -1] = 0.0, _TARGET_START, LEAST_NOISE
         self._starts = _RATE_START * np.arange(1.0, q + 1)
         self._alpha = np.tile(self._starts, (F, 1))
-        self.trusts = [Trust(c) for _ in rngs]
+        self.trusts = [Trust(c) for _ in rngs] if doubted else None
 
     def moments(
         self, blocks: Sequence[Block], live: np.ndarray, sweeps: int, kept: int, tails: np.ndarray | None = None
@@ -263,8 +267,10 @@ def posterior_moments(
         if live.size:
             cells, outer = np.ix_(live, live), np.outer(first, first)[np.ix_(live, live)]
             seen = centred_on(standardised.blocks, f, live, first)
-            trusted = posterior.trusts[f].trusted(seen, live, moments.second[f][cells] - outer)
-            moments.second[f][cells] = revised(seen, trusted, tails[f] ** 2) + outer
+            covariance = moments.second[f][cells] - outer
+            if posterior.trusts is not None:
+                covariance = posterior.trusts[f].trusted(seen, live, covariance)
+            moments.second[f][cells] = revised(seen, covariance, tails[f] ** 2) + outer
     return moments
 
 
