@@ -41,9 +41,7 @@ class TargetRegressionLearner(PlannedDrawsLearner):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "target_regression"
-    version = 7
-    version_uncentred = 8
-    version_scaled = 11
+    version = 11
     centres_itself = True
     scales_itself = True
     check_streams = 48

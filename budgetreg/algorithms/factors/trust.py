@@ -96,7 +96,7 @@ class Trust:
         self, seen: Sequence[tuple[np.ndarray, np.ndarray]], p: int, deviations: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield positions, p if there is no attribute, and values in deviations, of examples after the earlier ones."""
-        work, scale, stop = _WORK, np.append(1 / deviations[:p], np.zeros(len(deviations) - p + 1)), 0
+        work, scale = _WORK, np.append(1 / deviations[:p], np.zeros(len(deviations) - p + 1))
         stop = sum(len(values) for _, values in seen)
         for positions, values in reversed(seen):
             n, start = positions.shape[1], stop - len(values)
