@@ -181,7 +181,7 @@ def test_a_regressor_equals_a_listing(complete: bool) -> None:
     form = (np.array(of_sums) - single - single[:, None]) / 2
     v, T = y.var(), len(y)
     s, u, penalty, penalties = v / 2, np.full(T, v / 2), 0.0, []
-    prior, rng, grid = WeightsPrior(6, v), np.random.default_rng(3), np.geomspace(1e-3, 1.5, 80) * v
+    prior, rng, grid = WeightsPrior(6, v, large=True), np.random.default_rng(3), np.geomspace(1e-3, 1.5, 80) * v
     for turn in range(rounds):
         inverse = np.diag(1 / (s + u))
         equations = Equations(H.T @ inverse @ H, H.T @ inverse @ y, y @ inverse @ y)
@@ -264,7 +264,7 @@ def equations(p: int, T: int, seed: int = 6) -> Equations:
 def test_sweeps_equal_a_listing() -> None:
     p, v, A, penalty = 5, 2.0, np.diag(np.arange(1.0, 6)), 0.7
     given, rng = equations(p, 9), np.random.default_rng(7)
-    draws = WeightsPrior(p, v).draw(given, np.random.default_rng(7), (2, 3), form=A, penalty=penalty)
+    draws = WeightsPrior(p, v, large=True).draw(given, np.random.default_rng(7), (2, 3), form=A, penalty=penalty)
     t, of_t, large, pi, kept = v / p, p / v, np.ones(p, dtype=bool), 0.5, []
     for _ in range(5):
         precision = given.Q + penalty * A + np.diag(1 / np.where(large, t, 0.01 * t))
@@ -291,9 +291,9 @@ def test_overwhelming_data_give_least_squares_and_no_data_give_0() -> None:
     p, rng, zero = 5, np.random.default_rng(9), np.zeros((5, 5))
     few = equations(p, 100)
     given = Equations(1e4 * few.Q, 1e4 * few.r, 1e4 * few.squares)
-    draws = WeightsPrior(p, 1.0).draw(given, rng, (5, 10), form=zero, penalty=0.0)
+    draws = WeightsPrior(p, 1.0, large=True).draw(given, rng, (5, 10), form=zero, penalty=0.0)
     np.testing.assert_allclose(draws.mean, np.linalg.solve(given.Q, given.r), rtol=1e-3)
-    none = WeightsPrior(p, 1.0).draw(Equations(zero, np.zeros(p), 0.0), rng, (5, 10), form=zero, penalty=0.0)
+    none = WeightsPrior(p, 1.0, large=True).draw(Equations(zero, np.zeros(p), 0.0), rng, (5, 10), form=zero, penalty=0.0)
     assert not none.mean.any()
 
 
@@ -302,14 +302,14 @@ def test_the_effective_number_of_weights_is_all_that_the_data_show() -> None:
     x = rng.normal(size=(4000, p)) * [1, 1, 1, 1, 0, 0]  # nothing is seen of the last two
     y = x @ np.ones(p) + rng.normal(size=4000)
     equations = Equations(x.T @ x, x.T @ y, float(y @ y))
-    draws = WeightsPrior(p, float(y.var())).draw(equations, rng, (50, 4000), form=np.zeros((p, p)), penalty=0.0)
+    draws = WeightsPrior(p, float(y.var()), large=True).draw(equations, rng, (50, 4000), form=np.zeros((p, p)), penalty=0.0)
     assert draws.parameters == pytest.approx(4, rel=0.05)
 
 
 def test_the_penalty_shrinks_the_weights_along_its_form() -> None:
     p, A = 5, np.diag([1.0, 0, 0, 0, 0])
     free, penalised = (
-        WeightsPrior(p, 1.0).draw(
+        WeightsPrior(p, 1.0, large=True).draw(
             Equations(1000 * np.eye(p), np.full(p, 1000.0), 5000.0),
             np.random.default_rng(9),
             (5, 20),

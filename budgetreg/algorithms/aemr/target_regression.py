@@ -154,18 +154,18 @@ class TargetRegression:
         densities = -(np.log(variances) + squares / variances) / 2
         return np.asarray(densities[densities.mean(axis=1).argmax()])
 
-    def solve(self, rng: np.random.Generator) -> Draws:
+    def solve(self, rng: np.random.Generator, tails: float = 1.0) -> Draws:
         """Return draws of w from its posterior under the mixture prior of `WeightsPrior`.
 
         A chain seldom gets from many large weights to few, or back, so one starts from each. They count in proportion
-        to exp of the log density of the targets less the effective number of weights (Akaike 1974). If all examples are
-        complete, one start is enough.
+        to exp of the log density of the targets less `tails` times the effective number of weights (Akaike 1974). If
+        all examples are complete, one start is enough.
         """
         first = self._solve(WeightsPrior(self._p, self.variance, large=True), rng)
         if self.complete:
             return first
         chains = [first, self._solve(WeightsPrior(self._p, self.variance, large=False), rng)]
-        scores = np.array([self.log_densities(draws.mean).sum() - draws.parameters for draws in chains])
+        scores = np.array([self.log_densities(draws.mean).sum() - tails * draws.parameters for draws in chains])
         shares = np.exp(scores - logsumexp(scores))
         return Draws(*(sum(share * x for share, x in zip(shares, of, strict=True)) for of in zip(*chains, strict=True)))
 
@@ -506,7 +506,7 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
         regression, live = known.regression(origin, f)
         if regression is not None:
             variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
-            parts[f, live] = regression.solve(rng).square * variance
+            parts[f, live] = regression.solve(rng, float(known.standardised.tails[f])).square * variance
     return parts
 
 
@@ -542,11 +542,12 @@ def averaged(known: Known, origin: np.ndarray, f: int, rng: np.random.Generator,
         return Average(first, second, inflation, False)
     covariance = second - np.outer(first, first)
     M, mean = covariance[np.ix_(live, live)], first - origin[f]
-    draws = regression.solve(rng)
+    tails = float(known.standardised.tails[f])
+    draws = regression.solve(rng, tails)
     w = draws.mean
     if not regression.complete:
         by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
-        share = _share(regression, draws, by_factors, float(known.standardised.tails[f]))
+        share = _share(regression, draws, by_factors, tails)
         w = share * w + (1 - share) * by_factors
     first, level, shared = first.copy(), float(mean[live] @ w), M @ w
     if intercept:  # predictions go through the target's mean where attributes are at their origin
