@@ -1,0 +1,112 @@
+"""How far the correlations of a factor model count."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from budgetreg.algorithms.factors import trust as module
+from budgetreg.algorithms.factors.trust import Trust
+
+Seen = list[tuple[np.ndarray, np.ndarray]]
+
+
+def drawn(C: np.ndarray, T: int, k: int, seed: int, gaps: bool = False) -> Seen:
+    """Return k of p columns, and the last one, of T examples with the covariance C; with gaps, some are missing."""
+    rng, p = np.random.default_rng(seed), len(C)
+    x = rng.multivariate_normal(np.zeros(p), C, T)
+    S = np.sort(np.argsort(rng.random((T, p - 1)), axis=1)[:, :k], axis=1)
+    S = np.append(S, np.full((T, 1), p - 1), axis=1)
+    values = np.take_along_axis(x, S, axis=1)
+    if gaps:
+        missing = rng.random(S.shape) < 0.3
+        S, values = np.where(missing, p, S), np.where(missing, 0.0, values)
+    return [(S, values)]
+
+
+def correlated(p: int, correlation: float) -> np.ndarray:
+    """Return p - 1 attributes with equal correlations and deviations 1, 2, ..., and a target."""
+    C = np.full((p, p), correlation) + (1 - correlation) * np.eye(p)
+    deviations = np.arange(1.0, p + 1)
+    C[-1, :-1] = C[:-1, -1] = 0.3
+    return C * np.outer(deviations, deviations)
+
+
+def test_correlations_that_predict_later_examples_count_fully() -> None:
+    C, live, trust = correlated(6, 0.6), np.arange(6), Trust(6)
+    first, later = drawn(C, 200, 3, 0), drawn(C, 200, 3, 1)
+    np.testing.assert_array_equal(trust.trusted(first, live, C), C)
+    np.testing.assert_array_equal(trust.trusted(first + later, live, C), C)
+
+
+def test_correlations_that_do_not_are_dropped() -> None:
+    claimed, true = correlated(6, 0.6), correlated(6, 0.0)
+    live, trust = np.arange(6), Trust(6)
+    first, later = drawn(true, 200, 3, 0), drawn(true, 400, 3, 1)
+    np.testing.assert_array_equal(trust.trusted(first, live, claimed), claimed)  # nothing can be told yet
+    result = trust.trusted(first + later, live, claimed)
+    np.testing.assert_allclose(np.diagonal(result), np.diagonal(claimed))
+    share = result[0, 1] / claimed[0, 1]
+    assert share < 0.25
+    np.testing.assert_allclose(result[:5, :5], np.where(np.eye(5), 1, share) * claimed[:5, :5])
+
+
+def test_the_target_is_not_explained_better_than_before() -> None:
+    claimed, true = correlated(6, 0.9), correlated(6, 0.0)
+    live, trust = np.arange(6), Trust(6)
+    first, later = drawn(true, 200, 3, 0), drawn(true, 400, 3, 1)
+    trust.trusted(first, live, claimed)
+    result = trust.trusted(first + later, live, claimed)
+
+    def explained(C: np.ndarray) -> float:
+        return float(C[-1, :-1] @ np.linalg.solve(C[:-1, :-1], C[:-1, -1]))
+
+    assert explained(result) == pytest.approx(explained(claimed))
+    assert np.linalg.eigvalsh(result).min() > 0
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_share_has_the_largest_density_of_later_examples(gaps: bool) -> None:
+    """By a listing, with columns that are not live before and after."""
+    claimed, true, live = correlated(7, 0.9), correlated(7, 0.45), np.array([0, 2, 3, 4, 5, 6])
+    trust, cells = Trust(8), np.ix_(live, live)
+    first, later = drawn(true[cells], 60, 4, 0, gaps), drawn(true[cells], 600, 4, 1, gaps)
+    trust.trusted(first, live, claimed[cells])
+    result = trust.trusted(first + later, live, claimed[cells])
+    deviations = np.sqrt(np.diagonal(claimed[cells]))
+    R, densities = claimed[cells] / np.outer(deviations, deviations), np.zeros((11, 600))
+    for t, (columns, values) in enumerate(zip(*later[0], strict=True)):
+        i = columns[columns < 5]
+        for share in range(11):
+            K = share / 10 * R[np.ix_(i, i)] + (1 - share / 10) * np.eye(len(i))
+            if len(i):
+                densities[share, t] = multivariate_normal.logpdf(values[columns < 5] / deviations[i], cov=K)
+    best = densities.sum(axis=1).argmax()
+    better = densities[best] - densities[-1]
+    assert better.sum() > 2 * np.sqrt(600) * better.std()
+    assert result[0, 1] / claimed[cells][0, 1] == pytest.approx(best / 10)
+
+
+def test_the_share_is_found_anew_with_half_as_many_examples_again() -> None:
+    claimed, true = correlated(6, 0.6), correlated(6, 0.0)
+    live, trust, examples = np.arange(6), Trust(6), drawn(true, 600, 3, 1)[0]
+
+    def seen(T: int) -> Seen:
+        return [(examples[0][:T], examples[1][:T])]
+
+    trust.trusted(seen(400), live, claimed)
+    np.testing.assert_array_equal(trust.trusted(seen(599), live, claimed), claimed)
+    assert (trust.trusted(seen(600), live, claimed) != claimed).any()
+
+
+def test_the_last_examples_that_fit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 300 later examples the last 100 are, by which the correlations count; by the others they do not."""
+    C, none, live = correlated(6, 0.6), correlated(6, 0.0), np.arange(6)
+    first = drawn(C, 200, 3, 0)
+    later = drawn(none, 300, 3, 1) + drawn(C, 100, 3, 2)
+    trust = Trust(6)
+    trust.trusted(first, live, C)
+    assert (trust.trusted(first + later, live, C) != C).any()
+    monkeypatch.setattr(module, "_WORK", 100 * module._EIGENVALUES * 4**3)
+    trust = Trust(6)
+    trust.trusted(first, live, C)
+    np.testing.assert_array_equal(trust.trusted(first + later, live, C), C)
