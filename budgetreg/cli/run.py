@@ -391,7 +391,7 @@ def _plan_rows(plan: Plan) -> dict[str, str]:
         )
         + ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
-        "folder": str(config.folder()),
+        "folder": shown(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
         "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{_widened(plan, widened)}",
         "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{_widened(plan, all_widened)}",
