@@ -132,7 +132,9 @@ def test_commands_print_what_the_page_shows(page: str, folder: Path) -> None:
             printed = f"{notices}\n{printed}"
         assert contains(shown, printed), f"{line}\n{printed}"
         checked += 1
-    left = {f"/{path.name}/" for path in folder.glob("[!.]*") if not path.is_symlink()}  # that git ignores folders alone
+    left = {
+        f"/{path.name}/" for path in folder.glob("[!.]*") if not path.is_symlink()
+    }  # that git ignores folders alone
     assert left <= set((ROOT / ".gitignore").read_text(encoding="utf-8").splitlines())
     assert checked == len(re.findall(r"(?m)^(?:    )?\$ ", (ROOT / page).read_text(encoding="utf-8"))) > 0
 
