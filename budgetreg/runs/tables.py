@@ -123,7 +123,7 @@ REGRESSOR_ARRAYS: dict[str, str] = {
     "b": "(R,) predictions at c, in units of the target",
     "c": "(R, d) the centre of the attributes; 0 where they are not centred",
     "mean": "(R, d) means of the attributes, for fits of learners that model them, of at most 1,000 attributes",
-    "covariance": "(R, d, d) their covariances, by which incomplete rows are predicted",
+    "covariance": "(R, d, d) their covariances, by which rows with holes are predicted",
     "share": "(R,) share p of the second label among the training examples, for two-valued targets only",
     "explained": "(R,) share R^2 of the target's variance that the prediction s explains, by held-out folds if "
     "parameters were tuned on them, else by the covariances of single attributes with the target, less a standard "
