@@ -353,7 +353,8 @@ def text_of(cell: object) -> str:
     >>> text_of(" p1 "), text_of("NA"), text_of(7), text_of(7.0), text_of(None)
     ('p1', 'NA', '7', '7', '')
     """
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas, which is slow to load
+    # Of numpy's masked arrays; of pandas, which is slow to load.
+    if cell is None or type(cell).__name__ in ("MaskedConstant", "NAType", "NaTType"):
         return ""
     if isinstance(cell, float | np.floating) and math.isnan(cell):
         return ""
@@ -366,7 +367,14 @@ def number_of(cell: object) -> float | None:
     """Return the number in a cell; None if there is none, be it empty or text."""
     if isinstance(cell, str):
         return float(cell) if is_number(cell) and not is_empty(cell) else None
-    return None if is_empty(cell) or not isinstance(cell, SupportsFloat) else float(cell)
+    if is_empty(cell) or not isinstance(cell, SupportsFloat):
+        return None
+    try:
+        return float(cell)
+    except OverflowError:  # a whole number with hundreds of digits
+        return math.inf if cell > 0 else -math.inf  # type: ignore[operator]
+    except TypeError:  # such as a date of numpy
+        return None
 
 
 def fault_of(cell: object) -> str:
