@@ -311,7 +311,9 @@ def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], h
         wide, has_order = [], "order" in sheet.names
         for name in sheet.names:
             if name not in (*_CHARGED, *how.drop) and name.lower() in _CHARGED:
-                raise DataError(f"{sheet.source}: column {quoted(name)} is not read: name it {name.lower()}, or drop it")
+                raise DataError(
+                    f"{sheet.source}: column {quoted(name)} is not read: name it {name.lower()}, or drop it"
+                )
     else:
         names = ID if ID in sheet.names and ID not in wide and id not in sheet.names else id
         sheet.column(names, need)

@@ -117,7 +117,12 @@ def test_what_an_interpolation_gives_is_read_as_if_typed(
     ],
 )
 def test_a_list_or_keys_in_place_of_another_value_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, word: str, said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    word: str,
+    said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     np.savetxt("t.csv", np.random.default_rng(0).normal(size=(30, 4)), delimiter=",", header="a,b,c,y", comments="")
