@@ -160,7 +160,9 @@ def read_words(
     """
     texts: dict[str, str] = {}
     choices: dict[str, Any] = {}
-    for word in typed(words):
+    given = typed(words)
+    check_words(given)
+    for word in given:
         key, equals, text = word.partition("=")
         if not equals or not text or key.startswith(("~", "+")):
             raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg {command} --help)")
