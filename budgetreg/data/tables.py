@@ -380,7 +380,7 @@ def number_of(cell: object) -> float | None:
     try:
         return float(cell)
     except OverflowError:  # a whole number with hundreds of digits
-        return math.inf if cell > 0 else -math.inf  # type: ignore[operator]
+        return -math.inf if isinstance(cell, int) and cell < 0 else math.inf
     except TypeError:  # such as a date of numpy
         return None
 
