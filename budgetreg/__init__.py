@@ -1,4 +1,4 @@
-"""Linear regression when every attribute costs: learners on a budget, with an exact attribute bill.
+"""Linear regression when each measured feature costs money: learners on a budget, and every value on the bill.
 
 import budgetreg
 results = budgetreg.run({"algo": "aelr", "k": 4, "repetitions": 2})

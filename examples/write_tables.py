@@ -67,5 +67,5 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?", default=".", help="where they are written (%(default)s)")
+    parser.add_argument("folder", type=Path, nargs="?", default="tables", help="where they are written (%(default)s)")
     main(parser.parse_args().folder)

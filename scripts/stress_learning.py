@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import coo_array
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from stress_trials import Kind, TrialResult, alike, forked
 
 from budgetreg.data.dataset import LARGEST
@@ -196,6 +198,30 @@ def _observed(model: Any, table: Any, y: np.ndarray) -> Any:
     return _learned(model.fit(observe, y=y, n_features=_D))
 
 
+def _named(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+    """Have a random subspace estimator give frames, alone or in a Pipeline: with a name for each coordinate."""
+    kinds = [name for name, kind in ESTIMATORS.items() if hasattr(kind, "transform") and f"{name}CV" not in ESTIMATORS]
+    name = str(rng.choice(kinds))
+    estimator = ESTIMATORS[name]()
+    sizes = {"k": 4, "n_components": 2, "pilot": 2}
+    estimator.set_params(**{key: size for key, size in sizes.items() if key in estimator.get_params()})
+    model: Any = make_pipeline(StandardScaler(), estimator) if rng.random() < 0.5 else estimator
+    X = pd.DataFrame(rng.normal(size=(120, 6)), columns=list("abcdef")).sample(frac=1, random_state=1)
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            frame = model.set_output(transform="pandas").fit(X).transform(X)
+            array = model.set_output(transform="default").transform(X)
+        except Exception as error:
+            result.note("tracebacks", f"{model}: {error!r}")
+            return
+    names = [f"{name.lower()}{at}" for at in range(2)]
+    same = np.array_equal(frame.to_numpy(), array)
+    if list(frame.columns) != names or list(model.get_feature_names_out()) != names or not same:
+        result.note("wrong", f"{model}: {list(frame.columns)}")
+    if not frame.index.equals(X.index):
+        result.note("wrong", f"{model}: another index")
+
+
 _WAYS: tuple[Way, ...] = (_fitted, _continued, _applied, _observed)
 
 
@@ -263,6 +289,9 @@ def _learn(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
 
 
 KINDS = {
-    "estimator": Kind("estimators", 156, lambda place, count: alike((*_SAME, *_REFUSED)), _contain),
+    "estimator": Kind(
+        *("estimators", 162, lambda place, count: alike((*_SAME, *_REFUSED, "frames of coordinates"))),
+        {**dict.fromkeys((*_SAME, *_REFUSED), _contain), "frames of coordinates": _named},
+    ),
     "spread": Kind("spreads", 42, lambda place, count: alike(_SPREADS), _learn),
 }

@@ -60,6 +60,7 @@ _KILLED: Mapping[str, str] = {  # by name what is run; a case leaves the same by
     "sweep": f"run -m algo=aelr,naive n_jobs=1 {_RUN}",
     "sweep, n_jobs=2": f"run -m algo=aelr,naive n_jobs=2 {_RUN}",
     "sweep, joblib launcher": f"run -m algo=aelr,naive hydra/launcher=joblib hydra.launcher.n_jobs=2 n_jobs=1 {_RUN}",
+    "closed terminal": f"run algo=aelr n_jobs=2 {_RUN}",
     "dask": f"run algo=aelr backend=dask backend.address={{dask}} {_RUN}",
     "dask, n_jobs=2": f"run algo=aelr backend=dask n_jobs=2 {_RUN}",
 }
@@ -90,6 +91,7 @@ def _kill(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
     options = result.trial.options
     words = options["line"].split()
     moment, how = rng.uniform(0, 1.05 * options["seconds"]), str(rng.choice(_SIGNALS, p=_SHARES))
+    how = "HUP" if result.trial.case == "closed terminal" else how
     process = started(words, folder)
     with suppress(subprocess.TimeoutExpired):
         process.wait(moment)
@@ -102,6 +104,8 @@ def _kill(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
     what = f"SIG{how} after {moment:.2f} s"
     # Killed workers make it 1; a signal that comes before or after the run is not caught.
     result.judge(what, answer, (0, 1, 129, 130, *(-getattr(signal, f"SIG{name}") for name in _SIGNALS[:-1])))
+    if how == "HUP" and (answer.err.count("interrupted") != (answer.code == 129) or "Warning" in answer.err):
+        result.note("untold", f"{what}: exit code {answer.code}\n{answer.err[-1000:]}")
     note_orphans(result, process.pid)
     process = started(words, folder)
     answer = ended(process)
@@ -450,7 +454,7 @@ def _prepared_environments(place: Path, count: int) -> dict[str, dict[str, Any]]
 
 
 KINDS = {
-    "kill": Kind("kills", 140, _prepared_kills, _kill),
+    "kill": Kind("kills", 152, _prepared_kills, _kill),
     "cluster": Kind("clusters", 40, _prepared_clusters, _CLUSTERS),
     "environment": Kind(
         "environments", 36, _prepared_environments, {case: tried for case, (_, tried) in _SURROUNDINGS.items()}

@@ -1,5 +1,6 @@
 """Trials of `stress.py` on files: damaged ones, disks that are full, and special, odd or other people's ones."""
 
+import hashlib
 import io
 import json
 import os
@@ -642,7 +643,40 @@ def _clock(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
         result.note("wrong", "a table that changed at an old time was not read again")
 
 
+def _no_root(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+    """Name a folder without MNIST's files while the cache has them: a notice names it, and the results are the same."""
+    checksums = {}
+    raw = folder / "root" / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for part, n in (("train", 200), ("t10k", 60)):
+        for name, shape, top in (("images-idx3", (n, 4, 4), 256), ("labels-idx1", (n,), 10)):
+            values = rng.integers(0, top, shape, dtype=np.uint8)
+            content = bytes([0, 0, 8, values.ndim]) + np.array(shape, dtype=">u4").tobytes() + values.tobytes()
+            (raw / f"{part}-{name}-ubyte").write_bytes(content)
+            checksums[f"{part}-{name}-ubyte"] = hashlib.sha256(content).hexdigest()
+
+    def miniature() -> None:
+        from budgetreg.data.mnist import Mnist
+
+        Mnist.load.__defaults__ = (checksums,)
+
+    def run(root: str, codes: tuple[int, ...]) -> Answer:
+        words = ["run", "dataset=mnist_3v5", *_TINY.split(), f"dataset.root={root}", f"out=of_{root}"]
+        answer = forked([word for word in words if word != "dataset=file"], folder, miniature)
+        result.judge(f"dataset.root={root}", answer, codes)
+        return answer
+
+    root = str(rng.choice(["nowhere", "theirs", "left"]))
+    run(root, (3,))
+    run("root", (0,))
+    if f"dataset.root={root} holds no MNIST/raw" not in run(root, (0,)).err:
+        result.note("untold", f"dataset.root={root}: no notice")
+    if not result.faults:
+        compare(result, folder / f"of_{root}", snapshot(folder / "of_root"))
+
+
 _FILES: Mapping[str, Try] = {
+    "missing dataset.root": _no_root,
     "special file as output": _special_output,
     "planted temporary file": _planted,
     "odd path": _odd_path,
@@ -655,5 +689,5 @@ KINDS = {
     "damage": Kind("flips", 200, _prepared_damages, _damage_file),
     "model": Kind("models", 81, _prepared_models, _damage_model),
     "disk": Kind("disks", 40, _prepared_disks, _fill_disk),
-    "file": Kind("files", 150, _prepared_files, _attack_files),
+    "file": Kind("files", 180, _prepared_files, _attack_files),
 }

@@ -9,6 +9,8 @@ import re
 import shlex
 import shutil
 import socket
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,11 +20,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from stress_trials import (
+    LIMIT,
     Answer,
     Kind,
     TrialResult,
     Try,
     alike,
+    environment,
     forked,
     limit_memory,
     note_leftovers,
@@ -183,6 +187,12 @@ def _parquet(target: Callable[[float], object], name: str = "y") -> Variant:
     return write
 
 
+def _categories(folder: Path, rng: np.random.Generator) -> str:
+    frame = pd.DataFrame(_rows(rng), columns=["a", "b", "y"])
+    frame.assign(b=pd.Categorical(["u", "v"] * 20)).to_parquet(folder / "table.parquet")
+    return f"{_RUN}table.parquet"
+
+
 def _footer(folder: Path, rng: np.random.Generator) -> str:
     words = _parquet(float)(folder, rng)
     path = folder / "table.parquet"
@@ -340,6 +350,7 @@ _TABLES: Mapping[str, tuple[Variant, ...]] = {
     "parquet: columns": (
         *(_parquet(lambda y: b"\xff\xfe" if y > 0 else b"\x80"), _parquet(lambda y: [y > 0])),
         *(_parquet(lambda y: {"p": y}), _parquet(lambda y: [y], "b"), _parquet(float, ""), _parquet(str, "b")),
+        *(_parquet(lambda y: {"p": y}, "b"), _categories),
     ),
     "parquet: footer": (_footer,),
     "bomb": tuple(map(_bomb, (b"\0", b"0,0,0\n", b"\n", b"1", b"1 1:1\n"))),
@@ -406,6 +417,7 @@ _LOOK_LIKE_NUMBERS = (
     "µg/l",
     "1€",
 )
+_EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 _LETTERS = "'\"[](){} $=#\\ab1_é~!`:;%&|<>*?.-+/"
 
 
@@ -493,13 +505,14 @@ def _first_rows(run: _Commands, rng: np.random.Generator) -> None:
 
 def _thousands(run: _Commands, rng: np.random.Generator) -> None:
     number = int(10 ** rng.uniform(3, 9))
-    text = f"{number:,}" + (f".{rng.integers(10)}" if rng.random() < 0.5 else "")
+    mark = str(rng.choice([",", ",", " ", "'", "_"]))
+    text = f"{number:,}".replace(",", mark) + (f".{rng.integers(10)}" if rng.random() < 0.5 else "")
     frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2).astype(str), columns=["a", "b", "c", "y"])
     frame.iloc[int(rng.integers(30)), int(rng.integers(4))] = text
     frame.to_csv(run.folder / "t.csv", index=False)
     answer = run.fit("t.csv", codes=(3,))
     run.expect(
-        f"{text}: {answer.err}", f"write {text.replace(',', '')}" in answer.err and "decimal comma" not in answer.err
+        f"{text}: {answer.err}", f"write {text.replace(mark, '')}" in answer.err and "decimal comma" not in answer.err
     )
 
 
@@ -541,6 +554,43 @@ def _typed(run: _Commands, rng: np.random.Generator) -> None:
     if not run.result.faults:
         run.expect(f"drop {drop}", run.model()["names"].tolist() == [name for name in columns[:-1] if name not in drop])
 
+    out = names[0].replace("/", "_")
+    run("run", "algo=naive", "k=4", *_TINY.split(), "tuning.B=2", f"out={out}")
+    if not run.result.faults:
+        run.expect(f"out={out}", out == "null" or (run.folder / out / "curves.csv").exists())
+
+
+def _interpolations(run: _Commands, rng: np.random.Generator) -> None:
+    """Take the value of a key from the environment: it is what it would be if it had been typed."""
+    numbers = {"k": "4", "n_jobs": "1", "seed": "3", "repetitions": "1", "checkpoints": "2", "total": "200"}
+    key = str(rng.choice(list(numbers)))
+    value = str(rng.choice([numbers[key], numbers[key], "two", "2.5", "", "[1", "true"]))
+    words = ["run", "algo=naive", "dataset=digits_3v5", "tuning=fixed", "tuning.B=2", "--dry-run"]
+    typed = run(*words, f"{key}='{value}'" if value in ("", "[1") else f"{key}={value}", codes=(0, 2))
+    given = forked([*words, f"{key}=${{oc.env:GIVEN}}"], run.folder, lambda: os.environ.update(GIVEN=value))
+    run.result.judge(f"{key}=${{oc.env:GIVEN}} with {value!r}", given, (typed.code,))
+    run.expect(f"{key}: {value!r}: {given.err or given.out}", (given.code, given.out) == (typed.code, typed.out))
+
+
+def _helped(run: _Commands, rng: np.random.Generator) -> None:
+    """Ask an example for help in any place of its line: it writes nothing."""
+    name = str(rng.choice(["buy_measurements.py", "laboratory.py", "write_tables.py"]))
+    words = [*rng.choice(["folder", "other", "3"], int(rng.integers(0, 2))), str(rng.choice(["--help", "-h"]))]
+    words = [str(word) for word in rng.permutation(words)]
+    (run.folder / "empty").mkdir()
+    done = subprocess.run(
+        [sys.executable, _EXAMPLES / name, *words],
+        cwd=run.folder / "empty",
+        env={**environment(run.folder), "PYTHONPATH": str(_EXAMPLES.parent)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    answer = Answer(done.returncode, done.stdout, done.stderr)
+    run.result.judge(f"{name} {words}", answer, (0,))
+    left = os.listdir(run.folder / "empty")
+    run.expect(f"{name} {words}: {answer.out} {left}", answer.out.startswith(f"usage: {name}") and not left)
+
 
 def _hints(run: _Commands, rng: np.random.Generator) -> None:
     name = "x" + "".join(rng.choice(list(_LETTERS), int(rng.integers(1, 8)))).rstrip() + "z"
@@ -569,7 +619,12 @@ _READ_TABLES: Mapping[str, Try] = {
     "npz: labels": _asking(_labels),
     "unnamed column": _asking(_unnamed),
 }
-_READ_LINES: Mapping[str, Try] = {"names like numbers": _asking(_typed), "pasted hints": _asking(_hints)}
+_READ_LINES: Mapping[str, Try] = {
+    "names like numbers": _asking(_typed),
+    "pasted hints": _asking(_hints),
+    "interpolations": _asking(_interpolations),
+    "help of examples": _asking(_helped),
+}
 
 # Command lines that are changed at random: the answer is a result, or one line and an exit code
 
@@ -766,6 +821,6 @@ def _quoted(key: str, value: str) -> str:
 
 KINDS = {
     "table": Kind("tables", 252, _prepared_tables, {**dict.fromkeys(_TABLES, _read_table), **_READ_TABLES}),
-    "line": Kind("lines", 520, _prepared_lines, {**dict.fromkeys(_LINES, _mistype), **_READ_LINES}),
+    "line": Kind("lines", 555, _prepared_lines, {**dict.fromkeys(_LINES, _mistype), **_READ_LINES}),
     "name": Kind("names", 30, lambda place, count: alike(_PARTS), _name_all),
 }

@@ -20,7 +20,7 @@ _JITTER = 1e-12
 
 
 class Conditional(NamedTuple):
-    """The conditional distribution of rows with holes.
+    """The conditional distribution of incomplete rows.
 
     For a single row, shape (d,), `means` has shape (d,) and `pattern` is one number; ``covariances[pattern]`` is the
     covariance of a row in either case.

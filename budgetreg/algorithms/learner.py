@@ -247,7 +247,7 @@ class Learner:
     options_without_draws : mapping of str to str
         Options with which it sees all values that exist, without draws, where k = d.
     unlabelled : bool
-        Whether examples without a target, which the accessor returns as NaN, inform it of the attributes.
+        Whether examples without a target, which the accessor returns as NaN, still inform the model of the attributes.
     check_streams : int
         Number of streams over which `budgetreg check` averages; a learner whose fit is slow needs fewer.
     """

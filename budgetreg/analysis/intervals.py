@@ -33,7 +33,7 @@ How often the ends of a difference miss the truth, in per cent, with 10 repetiti
     ===============  ===========  ===========
 
 With failures, each learner fails in a tenth of all splits. Ten repetitions often show no failure then, and no interval
-can know of it: more repetitions can. Intervals do not correct for the choice of the best among several learners.
+can reflect it; more repetitions can. Intervals do not correct for the choice of the best among several learners.
 
 Claims judge where whole curves cross each other or a level. That has no influence in closed form, and may lie beyond
 the end of a curve, which only the quantiles of resampled curves can express.

@@ -4,24 +4,27 @@ It learns from as many full rows as the total pays for, and from k random attrib
 being NaN. Repetitions have the splits of the runs, so that errors are compared in pairs. Nothing is tuned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.comparisons import Candidate, ResampledCurves
-from budgetreg.analysis.intervals import difference, mean_error
+from budgetreg.analysis.intervals import Estimate, difference, mean_error
+from budgetreg.config.options import EVERY
 from budgetreg.data.dataset import Dataset, as_values
 from budgetreg.data.registry import load
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import completed, parts_of
+from budgetreg.runs.manifest import PROMISED
 from budgetreg.runs.series import Series
 from budgetreg.runs.tables import COST
 from budgetreg.streams import generator
 
 NAME = "boosting"
 _MEASURE = "test_relative"
+_ENDS = ("", "_low", "_high")  # of the columns of an estimate
 _MOST = 10**7  # values of all repetitions, which take about a minute
 
 
@@ -58,6 +61,52 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
     return found
 
 
+def recorded(rows: Sequence[Mapping[str, str]], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates from outside among the rows of ``advice.csv``, without learning anything.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        The rows, as text.
+    candidates : sequence of Candidate
+        The other candidates, the best first.
+
+    Returns
+    -------
+    list of Candidate
+        Those that `boosting` returned. None if the other rows have other errors than the candidates: runs have changed
+        since the file was written, so that its comparison with the best is of no use.
+
+    Raises
+    ------
+    ValueError, KeyError
+        If the file has other columns, or no numbers in them.
+    """
+    inside = [float(row["error"]) for row in rows if row["learner"] != NAME]
+    errors = [each.error.value for each in candidates]
+    if len(inside) != len(errors) or not np.allclose(inside, errors, rtol=PROMISED, atol=0):
+        return []
+    return [_recorded(row, candidates[0].series) for row in rows if row["learner"] == NAME]
+
+
+def _recorded(row: Mapping[str, str], best: Series) -> Candidate:
+    error, behind = (Estimate(*(_number(row[f"{name}{end}"]) for end in _ENDS)) for name in ("error", "worse_by"))
+    series = _beside(best, best.d if row["k"] == EVERY else int(row["k"]), best.points.iloc[:0])
+    paid, cost = _number(row["attributes"]), _number(row.get(COST, ""))
+    return Candidate(series, int(row["examples"]), paid, cost, error, behind, np.nan, outside=True)
+
+
+def _number(text: str) -> float:
+    return float(text) if text else np.nan  # such as the interval of few repetitions
+
+
+def _beside(best: Series, k: int, points: pd.DataFrame) -> Series:
+    """Return curves from outside on the data of the best candidate."""
+    return replace(
+        best, algo=NAME, label=NAME, k=k, points=points, runs=pd.DataFrame(), config={**best.config, "algo": {}}
+    )
+
+
 def _candidate(series: Series, best: Series, n: int) -> Candidate:
     """Return errors after n rows as a candidate, which is behind the best by differences of repetitions."""
     curves = ResampledCurves([series, best], _MEASURE, "attributes")
@@ -74,8 +123,7 @@ def _series(best: Series, plan: Plan, k: int, d: int, n: int, cost: float) -> Se
     points = pd.DataFrame({"repetition": repetitions, "examples": n, "attributes": n * k, _MEASURE: errors})
     if plan.prices:
         points[COST] = cost
-    whole, config = best.d if k == d else k, {**best.config, "algo": {}}
-    return replace(best, algo=NAME, label=NAME, k=whole, points=points, runs=pd.DataFrame(), config=config)
+    return _beside(best, best.d if k == d else k, points)
 
 
 def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:

@@ -439,10 +439,10 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     ),
     "advise": (
         """Find the learner and the k with the least error for a total of attributes, or of money if attributes have
-        prices. The command runs a sweep, reusing finished runs, and prints a table, a verdict and a figure. Defaults:
-        k=2,4,8,... up to half the attributes, and all (full rows); aemr and fixed_subset, which need no tuning, and all
-        learners on full rows. algo=all_budgeted compares the published learners, too. Only the ends of curves are
-        computed (checkpoints=1).""",
+        prices. The command runs a sweep, reusing finished runs, and prints a table, a verdict and a figure. By
+        default, aemr and fixed_subset, which need no tuning, see k=2,4,8,... attributes of each example, and all;
+        impute_ridge and the learners on full rows see all. algo=all_budgeted compares the published learners, too. Only
+        the ends of curves are computed (checkpoints=1).""",
         _flag("--dry-run", what="show what would be run, and what it would cost, and compute nothing"),
         _words("total=T (required), k=2,4,all, algo=NAME,NAME, out=DIR, and keys of budgetreg run, one value each"),
     ),

@@ -160,7 +160,9 @@ def read_words(
     """
     texts: dict[str, str] = {}
     choices: dict[str, Any] = {}
-    for word in typed(words):
+    given = typed(words)
+    check_words(given)
+    for word in given:
         key, equals, text = word.partition("=")
         if not equals or not text or key.startswith(("~", "+")):
             raise ConfigError(f"{word}: must be KEY=VALUE (see budgetreg {command} --help)")
@@ -391,7 +393,7 @@ def _plan_rows(plan: Plan) -> dict[str, str]:
         )
         + ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
-        "folder": str(config.folder()),
+        "folder": shown(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
         "bill: its tuning": f"{most} {plan.attributes_tuning:,} attributes{_widened(plan, widened)}",
         "bill: all repetitions": f"{most} {config.repetitions * paid:,} attributes{_widened(plan, all_widened)}",

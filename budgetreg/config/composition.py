@@ -176,7 +176,8 @@ class Composer:
 
 def _set(values: Mapping[str, Any], config: DictConfig) -> None:
     for key, value in values.items():
-        OmegaConf.update(config, key, value, force_add=True)
+        with composition_explained([f"{key}={value}"]):
+            OmegaConf.update(config, key, value, force_add=True)
 
 
 def _needs_omegaconf(node: Any) -> bool:
@@ -380,6 +381,11 @@ def as_config_error(error: Exception, words: list[str]) -> ConfigError:
     words : list of str
         The command line. Its choices (``algo=ridge``) decide which keys exist.
     """
+    if "Cannot merge DictConfig with ListConfig" in f"{error} {error.__cause__}":  # whichever of the two was given
+        merged = re.search(r"Error merging override (.*)", str(error))
+        name, _, value = (merged[1] if merged else words[0]).partition("=")
+        needed = "keys with values, not a list" if value.startswith("[") else "a list, not keys with values"
+        return ConfigError(f"{name}: must be {needed}")
     if isinstance(error, OverrideParseException):
         name, _, value = str(error.override).partition("=")
         hint = f"; put special characters in quotes: {pasted(name, _meant(value))}" if value else ""
@@ -407,7 +413,7 @@ def as_config_error(error: Exception, words: list[str]) -> ConfigError:
 def _meant(value: str) -> str | list[str]:
     """Return the text, or the list of texts, that somebody meant with a value that cannot be read."""
     if value.startswith("[") and value.endswith("]"):
-        return [_bare(text.strip()) for text in value[1:-1].split(",")]
+        return [_bare(text.strip()) for text in value[1:-1].split(",") if text.strip()]
     return _bare(value)
 
 

@@ -76,7 +76,9 @@ def increasing(phrase: str, element: Requirement) -> Requirement:
 
 
 ANYTHING = Requirement("anything", lambda value: True)
-WORD = Requirement("a name, or a path", lambda value: True, text=True)
+WORD = Requirement(
+    "text, not empty", lambda value: not isinstance(value, list | dict) and str(value).strip() != "", text=True
+)
 MAPPING = Requirement("keys with values", lambda value: isinstance(value, dict))
 LIST = Requirement("a list", lambda value: isinstance(value, list))
 MAPPINGS = Requirement(

@@ -84,7 +84,7 @@ def open_parquet(
     dropped = tables.dropped([*drop, *index], others, len(others), target_name, path)
     for name in dropped.values():
         del kinds[name]
-    types = {np.dtype(kind.to_pandas_dtype()) for kind in kinds.values()}
+    types = set(map(_stored_as, kinds.values()))
     admitted = {dtype for dtype in tables.STORED if dtype.kind == "f" or not missing}
     stored = types.pop() if len(types) == 1 and types <= admitted else np.dtype(np.float64)
     size, rows = (
@@ -104,6 +104,14 @@ def open_parquet(
         d=len(kinds) + len(dropped),
         dropped=dropped,
     )
+
+
+def _stored_as(kind: Any) -> np.dtype:
+    """Return numpy's type for a type of a column; that of objects if numpy has none, as for categories of text."""
+    try:
+        return np.dtype(kind.to_pandas_dtype())
+    except NotImplementedError:
+        return np.dtype(object)
 
 
 def parquet_sheet(path: Path) -> tables.Sheet:

@@ -65,7 +65,7 @@ _TEXT = (open_csv, open_libsvm)  # may be compressed
 _LAYOUT_VERSION = 7  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
-_NO_HOLES = "rows with holes need a model that aemr or aeml learned with budgetreg fit"
+_NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit"
 _CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
 _LEAST_ROWS, _FILLED = 20, 2 / 3
 _ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")

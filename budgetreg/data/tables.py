@@ -51,6 +51,7 @@ MOST_RATIO = 500
 """Ratio that compressed tables of numbers do not reach."""
 
 _LONGEST_REASON = 200  # characters of a library's message in a message
+_APART = re.compile(r"([+-]?\d{1,3}(?:([ '\u2019\u00a0\u202f_])\d{3})(?:\2\d{3})*)(?:[.,](\d*))?", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 _LIMIT = re.compile(r"([<>≤≥])=?(.+)")
@@ -317,7 +318,7 @@ def is_number(field: str) -> bool:
 
 
 def comma_fault(field: str) -> str:
-    """Return what is wrong with a number that has commas, and what to write instead; empty if that is not its fault.
+    """Return what is wrong with a number that has commas or gaps, and what to write; empty if that is not its fault.
 
     Examples
     --------
@@ -325,8 +326,15 @@ def comma_fault(field: str) -> str:
     'has commas between thousands: write 5400.0'
     >>> comma_fault("1,234")
     'has a comma: if it separates thousands, write 1234; if decimals, write 1.234'
+    >>> comma_fault("1'234,5")
+    'has apostrophes between thousands: write 1234.5'
     """
     text = field.strip()
+    if apart := _APART.fullmatch(text):
+        whole, mark, decimals = apart.groups()
+        number = whole.replace(mark, "") + (f".{decimals}" if decimals else "")
+        marks = {"_": "underscores", "'": "apostrophes", "\u2019": "apostrophes"}.get(mark, "spaces")
+        return f"has {marks} between thousands: write {number}"
     thousands = _THOUSANDS.fullmatch(text) is not None
     if thousands and (text.count(",") > 1 or "." in text):
         return f"has commas between thousands: write {text.replace(',', '')}"
@@ -353,7 +361,8 @@ def text_of(cell: object) -> str:
     >>> text_of(" p1 "), text_of("NA"), text_of(7), text_of(7.0), text_of(None)
     ('p1', 'NA', '7', '7', '')
     """
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):  # of pandas, which is slow to load
+    # Of numpy's masked arrays; of pandas, which is slow to load.
+    if cell is None or type(cell).__name__ in ("MaskedConstant", "NAType", "NaTType"):
         return ""
     if isinstance(cell, float | np.floating) and math.isnan(cell):
         return ""
@@ -366,7 +375,14 @@ def number_of(cell: object) -> float | None:
     """Return the number in a cell; None if there is none, be it empty or text."""
     if isinstance(cell, str):
         return float(cell) if is_number(cell) and not is_empty(cell) else None
-    return None if is_empty(cell) or not isinstance(cell, SupportsFloat) else float(cell)
+    if is_empty(cell) or not isinstance(cell, SupportsFloat):
+        return None
+    try:
+        return float(cell)
+    except OverflowError:  # a whole number with hundreds of digits
+        return -math.inf if isinstance(cell, int) and cell < 0 else math.inf
+    except TypeError:  # such as a date of numpy
+        return None
 
 
 def fault_of(cell: object) -> str:

@@ -92,6 +92,7 @@ __all__ = [
 
 _DOTS_PER_INCH = 150
 _PANELS = {1: (6.6, 4.0), 2: (4.65, 3.3)}  # inches, by the number in a row
+_ROW = (9.3, 3.0)  # inches, of panels that all stand in one row
 _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
 _SAMPLE, _LETTERS_OF_LEGEND = 0.6, 15.5  # inches of a line and its margins; letters per inch
 _LETTERS_PER_INCH = 10.6  # of a title
@@ -272,8 +273,8 @@ class Panels:
         return max(1, int(self.width // (_SAMPLE + max(map(len, texts), default=0) / _LETTERS_OF_LEGEND)))
 
 
-def sheet(count: int, share_y: bool = False) -> Panels:
-    """Return a new figure with some panels, two in a row; an odd last one is as wide as the others.
+def sheet(count: int, share_y: bool = False, row: bool = False) -> Panels:
+    """Return a new figure with some panels, two or all in a row; an odd last one is as wide as the others.
 
     Examples
     --------
@@ -281,13 +282,13 @@ def sheet(count: int, share_y: bool = False) -> Panels:
     [False, False, False, True, True]
     """
     figure = Figure(layout="constrained")
-    columns = min(count, max(_PANELS))
+    columns = count if row else min(count, max(_PANELS))
     slots = figure.add_gridspec(-(-count // columns), columns)
     places: list[Panel] = []
     for at in range(count):
         ax = figure.add_subplot(slots[divmod(at, columns)], sharey=places[0].ax if share_y and places else None)
         places.append(Panel(ax, at % columns == 0, at + columns >= count))
-    return Panels(figure, places, _PANELS[columns])
+    return Panels(figure, places, (_ROW[0] / count, _ROW[1]) if row else _PANELS[columns])
 
 
 def write_finding(figure: Figure, finding: str) -> int:

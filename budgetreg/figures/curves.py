@@ -61,6 +61,7 @@ _REMARK |= {"bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 
 _BOUND_LABEL = "bound of the theorem"
 _LEAST: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 0.9}
 _LEAST_LABEL = "bound"
+_COLUMNS = 4  # of the legend below a row of panels
 
 
 _OF_SUBSPACES = (
@@ -142,19 +143,19 @@ def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, li
     panels = [split[name] for name in dict.fromkeys([*drawing.titles, *split]) if name in split]
     curves = [_with_curves(in_panel, drawing, y) for in_panel in panels]
     ranges = _ranges(curves, y, drawing)
-    drawn = sheet(len(panels), share_y=drawing.share_y)
+    drawn = sheet(len(panels), drawing.share_y, drawing.row)
     remarks: list[tuple[str, str]] = []
     for place, in_panel, with_curves, shown in zip(drawn.places, panels, curves, ranges, strict=True):
         title = drawing.title(in_panel)
-        place.ax.set_title(folded(title), loc="left", fontsize=10)
+        place.ax.set_title(drawn.below(title) if drawing.row else folded(title), loc="left", fontsize=10)
         found = _draw_panel(place.ax, with_curves, looks, y, shown, drawing)
         remarks += [(title, remark) for remark in found]
     _label_axes(drawn, panels, y, drawing)
     ends = [_ends(*each, looks, y, drawing) for each in zip(drawn.places, panels, curves, strict=True)]
-    labels_fit = all(fit(of_panel, drawn.panel[1] - 1) for of_panel in ends)
+    labels_fit = not drawing.row and all(fit(of_panel, drawn.panel[1] - 1) for of_panel in ends)
     lines = {line.get_label() for place in drawn.places for line in place.ax.lines}
     entries = _legend_entries(series, {} if labels_fit else looks, lines, drawing)
-    columns = drawn.legend_columns([*entries, drawing.note])
+    columns = _COLUMNS if drawing.row else drawn.legend_columns([*entries, drawing.note])
     drawn.finish(drawing.finding, ceil((len(entries) + bool(drawing.note)) / columns))
     legend(drawn.figure, entries, columns, drawing.note)
     if labels_fit:
@@ -298,8 +299,11 @@ def _prepare(ax: Axes, x: Axis, y: Axis, shown: Range) -> None:
 def _label_axes(drawn: Panels, panels: Sequence[Sequence[Series]], y: Axis, drawing: Drawing) -> None:
     """Write what the axes are, once for panels that share them."""
     below = [axes_of(in_panel, drawing)[0].text for in_panel in panels]
+    middle = drawn.places[len(panels) // 2]
     for place, text in zip(drawn.places, below, strict=True):
-        if place.lowest or len(set(below)) > 1:
+        if drawing.row and place is middle:
+            place.ax.set_xlabel(text)
+        elif not drawing.row and (place.lowest or len(set(below)) > 1):
             place.ax.set_xlabel(drawn.below(text))
         if place.first or place.ax.get_yscale() != drawn.places[0].ax.get_yscale():
             shown = replace(y, log=place.ax.get_yscale() == "log")
@@ -343,7 +347,7 @@ def _legend_entries(
     nothing = Line2D([], [], linestyle="none")
     counts = {curve.repetitions for curve in series}
     entries: dict[str, Artist] = {}
-    for curve in series:
+    for curve in sorted(series, key=lambda each: not drawing.is_named(each.algo)):
         text = curve.label if len(counts) == 1 else f"{curve.label} ({repetitions_of([curve])})"
         if curve.label not in drawn:
             entries[f"{text}: no point, as tuning passes the total"] = nothing

@@ -62,6 +62,7 @@ _RULES: Rules = {
     "published_as": ("how published numbers are drawn", one_of("curves", "points")),
     "bound": ("whether the bound for normal data is drawn", FLAG),
     "share_y": ("whether all panels have the same y axis", FLAG),
+    "row": ("whether all panels stand in one row, above a legend", FLAG),
     "worst": ("the key of which the worst value is shown", NAME | NOTHING),
     "over": ("what a scaling goes along", NAME | NOTHING),
     "level": ("the level that curves have to fall to", POSITIVE | NOTHING),
@@ -130,6 +131,8 @@ class Drawing:
         Whether a line shows the least error that is possible for normal data, see `budgetreg.analysis.theory`.
     share_y : bool
         Whether all panels have the same y axis.
+    row : bool
+        Whether all panels stand in one row, as wide as two others, above a legend in place of labels at the ends.
     worst : str or None
         A key of the configuration, such as ``dataset.alpha``: of curves that differ only in it, the figure shows the
         worst at each number of examples.
@@ -168,6 +171,7 @@ class Drawing:
     published_as: str = "curves"
     bound: bool = False
     share_y: bool = True
+    row: bool = False
     worst: str | None = None
     over: str | None = None
     level: float | None = None

@@ -144,7 +144,7 @@ class Outcome:
         return calibrated(y, explained, self._examples_seen)
 
     def _joint(self) -> Model:
-        """Return the moments by which a fit predicts rows with holes; nothing of other runs, or for many attributes."""
+        """Return the moments by which a fit predicts incomplete rows; nothing of other runs, or for many attributes."""
         dataset, last = self.plan.config.dataset, self.last
         if not dataset.untested or dataset.given or self.plan.d > _MOST_JOINT or last.visible is not None:
             return {}

@@ -1,5 +1,6 @@
 """The sections of a report: runs, advice, models, studies and reproduced figures, as other commands show them."""
 
+import csv
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from budgetreg import __version__
 from budgetreg.analysis.comparisons import Candidate, Incomparable, ranked
+from budgetreg.analysis.outside import recorded
 from budgetreg.data.registry import ALL
 from budgetreg.errors import DataError
 from budgetreg.figures import advice
@@ -129,19 +131,20 @@ def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
     return Section(title, "run", list(_best(series)), parts=[test_error, along])
 
 
-def about_advice(series: Sequence[Series], total: int) -> Section:
-    """Return what is recommended for a total.
+def about_advice(series: Sequence[Series], total: int, folder: Path) -> Section:
+    """Return what is recommended for a total, with what `budgetreg advise` compared beside the runs in its folder.
 
     Raises
     ------
     DataError
-        If its runs have no repetition in common.
+        If its runs have no repetition in common, or the table of the recommendation is damaged.
     """
     try:
         candidates = ranked(series, axes_of(series)[1].column, total)
     except Incomparable as error:
-        raise DataError(f"{series[0].folder.parent}: {error}") from error
-    picture = drawn(lambda folder: plot((candidates, total), folder, advice.NAME, Drawing(kind="advice")))
+        raise DataError(f"{folder}: {error}") from error
+    candidates += _from_outside(candidates, folder / f"{advice.NAME}.csv")
+    picture = drawn(lambda place: plot((candidates, total), place, advice.NAME, Drawing(kind="advice")))
     verdict, *others = advice.answer(candidates, total)
     title = f"Recommended learner and k for {total:,} {common_unit(series) or 'attributes'} of {series[0].dataset}"
     parts = [
@@ -150,6 +153,16 @@ def about_advice(series: Sequence[Series], total: int) -> Section:
         PagePart("Candidates", tables=[page_table(advice.advice_table(candidates, total))]),
     ]
     return Section(title, "recommendation", [verdict], parts=parts)
+
+
+def _from_outside(candidates: Sequence[Candidate], table: Path) -> list[Candidate]:
+    """Return what stands beside the runs in the table of a recommendation, if that is there."""
+    if not table.is_file():
+        return []
+    try:
+        return recorded(rows_of(content_of_regular(table)), candidates)
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        raise DataError(f"{table} is damaged: the budgetreg advise that made it writes it again") from error
 
 
 def about_fits(series: Sequence[Series]) -> Section:
@@ -288,7 +301,7 @@ def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
     if kind.fitted:
         section = about_fits(series)
     elif kind.advised:
-        section = about_advice(series, kind.total)
+        section = about_advice(series, kind.total, kind.advised)
     else:
         section = about_runs(series, folders)
     manifests = {folder: run_manifest(folder) for folder in folders}

@@ -590,7 +590,8 @@ _ENOUGH_TARGETS = 12
 1/2048."""
 
 _CERTAIN = 44
-"""Equal values after which a column is not drawn again: if a tenth of its values differ, the probability is 1 %."""
+"""Equal values after which a column is not drawn again: if a tenth of its values differ, 44 equal ones in a row have
+probability 1 %."""
 
 
 @dataclass(frozen=True)
@@ -702,7 +703,7 @@ _MIN_VALUES = 2
 """Values that an attribute needs to be modelled."""
 
 _PSEUDO = 3
-"""Pseudo-values of the mean variance that are added to those of each attribute, because its values may be few."""
+"""The weight, in values, with which each variance is shrunk towards the mean variance, as an attribute may have few."""
 
 _NORMAL_KURTOSIS = 3
 """Kurtosis of the normal distribution, the lower bound of the estimates. The variance of n values has the standard
@@ -804,9 +805,9 @@ class StandardisedEntries:
     ) -> WithIntercept:
         """Return the regressors of posterior moments, about the posterior means or, if not centred, about 0.
 
-        With T examples, chance alone seems to explain 1/T of the target's variance; with heavy tails, T is replaced by
-        the effective number of examples. And new values may be larger than those seen, see `excess`.
-        Regressors are shrunk by the ratio of both to all that they seem to explain.
+        With T examples, chance alone explains about 1/T of the target's variance; with heavy tails, T is replaced by
+        the effective number of examples. New values may also be larger than those seen, see `excess`. Regressors are
+        shrunk by the ratio of both to all that they seem to explain.
 
         Parameters
         ----------

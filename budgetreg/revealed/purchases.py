@@ -179,7 +179,7 @@ class _Buyer:
 # The choice of cells. A design here is a depth k: examples are filled up to k attributes each, drawn about in
 # proportion to given weights, until the money is spent. So few attributes of many examples compete with complete rows
 # of few. `Criterion` judges each depth by a sample of such draws, after its noise is corrected by what has been seen.
-# Depths whose errors are within 2 % of the least are tied. The criterion takes the covariance of the attributes for
+# Depths whose errors are within 2 % of the least are tied. The criterion treats the covariance of the attributes as
 # known, and complete rows alone do not need it. So they are chosen if they are among the tied, and else the geometric
 # mean of the smallest and the largest depth.
 #

@@ -334,6 +334,7 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     holes = {"missing": "unavailable"} if "covariance" in learned else {}
     options = {"path": str(path), "target": target, "scale": "none", "partial": True, **holes}
     options["missing_values"] = config.get("missing_values", ())
+    by_place = opener(path) is not open_libsvm and not (names and _names(learned))
     if opener(path) is open_libsvm:
         data = parse_file({**options, **_by_index(learned, dropped, path, folder), "missing": None}).load()
         columns = np.arange(data.X.shape[1])
@@ -363,6 +364,10 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     label = learned["labels"][(probabilities > 0.5).astype(int)] if calibrated else None
     predictions = Predictions(values, probabilities if calibrated else None, label, ())
     notes = [*([] if results is None else [_models_used(results, repetition)]), *data.notes]
+    if dropped and by_place and d == learned["w"].shape[1]:
+        notes.append(
+            f"{path.name}: its {d} columns are taken for those that {folder} learned from, as names are missing"
+        )
     if calibrated:
         second = quoted(str(learned["labels"][1]))
         notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")

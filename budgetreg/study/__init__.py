@@ -398,7 +398,7 @@ class Study:
             return cancel(self._store, _whole("order", order, 1))
 
     def fit(self) -> "BudgetRegressor":
-        """Return an estimator that is fitted to all known values; it predicts examples with holes.
+        """Return an estimator that is fitted to all known values; it predicts incomplete examples.
 
         Raises
         ------

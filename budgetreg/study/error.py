@@ -1,6 +1,6 @@
-"""Estimate the error of a model that was learned from a table with holes, without any complete row.
+"""Estimate the error of a model that was learned from a table with missing values, without any complete row.
 
-Each fold of the examples is judged by a model of the others. Two estimates of the error with all attributes are
+Each fold of the examples is scored by a model of the others. Two estimates of the error with all attributes are
 combined:
 
 - the expected loss given what a held-out example shows and its target, under the model with covariances that held-out

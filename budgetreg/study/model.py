@@ -1,4 +1,4 @@
-"""The joint model of attributes and target: learned from all known values, and applied to examples with holes."""
+"""The joint model of attributes and target: learned from all known values, and applied to incomplete examples."""
 
 import warnings
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class JointModel:
         return float(self.noise + 2 * self.w @ self.shared_with_target - self.w @ self.covariance @ self.w)
 
     def conditional(self, X: np.ndarray) -> Conditional:
-        """Return what is known of examples with holes: expectations by example, covariances by pattern of holes.
+        """Return what is known of incomplete examples: expectations of each, covariances by pattern of missing values.
 
         Parameters
         ----------

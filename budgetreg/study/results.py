@@ -12,13 +12,16 @@ from math import fsum, isclose
 from typing import Any, NamedTuple
 
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
-from budgetreg.errors import ConfigError, DataError, nearest, quoted
+from budgetreg.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
 from budgetreg.study.file import StudyFile
 from budgetreg.study.state import excluded_of, sums
 
 NEEDED = ("example", "attribute", "value")
 """Columns of a file of results with a row for each value."""
+
+_CHARGED = ("order", "cost")
+"""Columns of such a file that decide what is charged, which it need not have."""
 
 UNAVAILABLE = "unavailable"
 """The word for a value that will never be measured."""
@@ -306,6 +309,11 @@ def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], h
         for column in (names, *NEEDED[1:]):
             sheet.column(column, need)
         wide, has_order = [], "order" in sheet.names
+        for name in sheet.names:
+            if name not in (*_CHARGED, *how.drop) and name.lower() in _CHARGED:
+                raise DataError(
+                    f"{sheet.source}: column {quoted(name)} is not read: name it {name.lower()}, or drop it"
+                )
     else:
         names = ID if ID in sheet.names and ID not in wide and id not in sheet.names else id
         sheet.column(names, need)
@@ -343,8 +351,8 @@ def _order(sheet: Sheet, row: int, orders: int) -> int | None:
     if number is None or number not in range(1, orders + 1):
         has = f"its last one is {orders}" if orders else "none was asked for"
         raise DataError(
-            f"{sheet.where(row, 'order')}: the study has no order {text_of(cell)}, {has}: is this the file of another "
-            "study? If nobody ordered the value, leave its order empty"
+            f"{sheet.where(row, 'order')}: the study has no order {cut(text_of(cell))}, {has}: is this the file of "
+            "another study? If nobody ordered the value, leave its order empty"
         )
     return int(number)
 

@@ -300,5 +300,5 @@ def test_rows_with_holes_are_predicted_by_what_is_known_of_them(
     np.testing.assert_allclose(budgetreg.predict(folder, holes)["prediction"], expected, rtol=1e-9)
     ridge = budgetreg.fit({**RIDGE, "out": "ridge"}).folder
     holes.replace("?", "").to_csv("empty.csv", index=False)
-    assert "rows with holes need a model that aemr or aeml learned" in call(capsys, f"predict {ridge} empty.csv", 3).err
+    assert "incomplete rows need a model that aemr or aeml learned" in call(capsys, f"predict {ridge} empty.csv", 3).err
     assert "there is no column 'person'" in call(capsys, f"predict {folder} holes.csv id=person", 3).err

@@ -234,8 +234,10 @@ def test_a_run_without_columns_is_that_of_the_smaller_table_and_predicts_both(
         if folder == whole and ending == ".libsvm":  # columns are matched by index, and zeros are left out
             write(tmp_path / "less", ending, np.where(np.arange(D) == 1, 0, X))
         assert main(["predict", str(folder), str(table)]) == 0
-        predictions.append(capsys.readouterr().out)
-    assert predictions[0] == predictions[1] == predictions[2]
+        predictions.append(capsys.readouterr())
+    assert predictions[0].out == predictions[1].out == predictions[2].out
+    guessed = [f"its {D - 1} columns are taken for those that" in said.err for said in predictions]
+    assert guessed == [False, False, ending == ".npz"]
 
 
 def test_a_finished_run_is_repriced_by_a_list_of_all_columns(tmp_path: Path) -> None:

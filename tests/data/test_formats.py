@@ -335,6 +335,8 @@ def test_line_numbers_count_all_blocks(tmp_path: Path, converting: Path) -> None
         (pd.DataFrame({"a": [1.0], "y": [2.0]}), ["two attributes"]),
         (pd.DataFrame({"a": [1.0], "b": [1.0], "y": [2.0]}).iloc[:0], ["no rows"]),
         (pd.DataFrame({"a": ["u"], "b": [1.0], "y": [2.0]}), ["'a'", "numbers are needed", "one-hot"]),
+        (pd.DataFrame({"a": pd.Categorical(["u", "v"]), "b": 1.0, "y": 2.0}), ["'a'", "numbers are needed", "one-hot"]),
+        (pd.DataFrame({"a": [{"x": 1}], "b": [1.0], "y": [2.0]}), ["'a'", "struct", "numbers are needed"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, np.inf], "y": 2.0}), ["data row 9", "'b'", "inf"]),
         (pd.DataFrame({"a": [1.0] * 9, "b": [*[1.0] * 8, None], "y": 2.0}), ["data row 9", "'b'", "empty"]),
         (pd.DataFrame({"a": [1.0, 2.0], "__index_level_0__": 1.0, "y": 2.0}), ["__index_level_0__", "index=False"]),

@@ -172,6 +172,22 @@ def test_compared_panels_have_the_same_y_axis(tmp_path: Path) -> None:
     assert len({ax.get_ylim() for ax in draw(series, Drawing(share_y=False))[0].axes}) == 2
 
 
+def test_panels_in_one_row_have_a_legend_below_that_begins_with_the_named_learners(tmp_path: Path) -> None:
+    for dataset in ("power_law", "digits_3v5", "wine"):
+        for algo in ("aelr", "aemr", "ridge"):
+            write_run(tmp_path / dataset / algo, algo=algo, dataset=dataset)
+    figure, _ = draw(read_series([tmp_path]), Drawing(row=True, named=["aemr"]))
+    figure.draw_without_rendering()
+    panels = [ax.get_window_extent() for ax in figure.axes]
+    assert len({round(panel.y0) for panel in panels}) == 1
+    assert not any(ax.texts for ax in figure.axes)
+    assert legend_of(figure)[:3] == ["aemr", "aelr", "ridge"]
+    assert [bool(ax.get_xlabel()) for ax in figure.axes] == [False, True, False]
+    assert max(panel.x1 for panel in panels) <= figure.bbox.x1
+    below = figure.axes[1].xaxis.label.get_window_extent()
+    assert below.y0 > figure.legends[0].get_window_extent().y1 - 1
+
+
 def test_lines_have_labels_at_their_ends_in_the_order_of_the_last_errors(tmp_path: Path) -> None:
     for algo, shift in (("aemr", -0.5), ("aer", 0.0), ("aelr", -0.001), ("ridge", -0.3)):
         write_run(tmp_path / algo, algo=algo, shift=shift)

@@ -1,6 +1,5 @@
 """The commands on the pages for users print what the pages show."""
 
-import importlib.util
 import os
 import re
 import shlex
@@ -29,9 +28,9 @@ PAGES = (
 # The README's commands that show results, each with the page and the command of the page that show all of them.
 IN_FULL = {
     "make run": ("docs/start/first_run.md", "budgetreg plot runs/main"),
-    "budgetreg advise dataset=file dataset.path=diabetes.csv total=1500": (
+    "budgetreg advise dataset=file dataset.path=tables/diabetes.csv total=1500": (
         "docs/start/your_table.md",
-        "budgetreg advise dataset=file dataset.path=diabetes.csv total=1500 out=runs/advice",
+        "budgetreg advise dataset=file dataset.path=tables/diabetes.csv total=1500 out=runs/advice",
     ),
 }
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -104,12 +103,8 @@ def test_dots_stand_for_words_and_decimals_agree_to_a_hundredth(shown: str, prin
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with the tables of the pages, and what the commands name by their place in the repository."""
-    spec = importlib.util.spec_from_file_location("write_tables", ROOT / "examples" / "write_tables.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.main(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    run("python examples/write_tables.py", tmp_path, 100)
     return tmp_path
 
 
@@ -123,7 +118,7 @@ def run(line: str, folder: Path, columns: int) -> tuple[str, str]:
         *(command,), shell=True, cwd=folder, text=True, capture_output=True, timeout=SECONDS,
         env={**environment, "COLUMNS": str(columns)},
     )  # fmt: skip
-    return done.stdout.replace(f"{folder}/", ""), PROGRESS.sub("", done.stderr)
+    return done.stdout, PROGRESS.sub("", done.stderr)
 
 
 @pytest.mark.slow
@@ -137,6 +132,10 @@ def test_commands_print_what_the_page_shows(page: str, folder: Path) -> None:
             printed = f"{notices}\n{printed}"
         assert contains(shown, printed), f"{line}\n{printed}"
         checked += 1
+    left = {
+        f"/{path.name}/" for path in folder.glob("[!.]*") if not path.is_symlink()
+    }  # that git ignores folders alone
+    assert left <= set((ROOT / ".gitignore").read_text(encoding="utf-8").splitlines())
     assert checked == len(re.findall(r"(?m)^(?:    )?\$ ", (ROOT / page).read_text(encoding="utf-8"))) > 0
 
 

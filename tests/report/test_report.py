@@ -9,6 +9,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import html5lib
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
 
@@ -100,6 +102,46 @@ def test_a_recommendation_begins_with_its_verdict_and_has_a_bill(results: Path, 
     assert len(rows(page, "digits_3v5, 300 attributes")) == 5
     _, *paid = rows(page, "Paid by a repetition")
     assert all(re.fullmatch(r"[\d,]+", cell) for row in paid for cell in row[1:])
+
+
+def advised(folder: Path) -> Path:
+    """Ask for advice on a table of one's own, where boosting stands beside the learners."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    pd.DataFrame(X, columns=list("abc")).assign(y=X[:, 0] * X[:, 1]).to_csv(folder / "table.csv", index=False)
+    place = folder / "advice"
+    words = f"advise dataset=file dataset.path={folder / 'table.csv'} total=120 k=2,all algo=naive,ridge repetitions=5"
+    assert main([*words.split(), "tuning=fixed", "tuning.B=2", "backend=sequential", f"out={place}"]) == 0
+    return place
+
+
+def test_a_recommendation_shows_what_stands_beside_the_learners(
+    tmp_path: Path, report: Report, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = advised(tmp_path)
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    page = report(place)
+    _, *table = rows(page, "table, 120 attributes")
+    assert [row[1] for row in table[2:]] == ["boosting", "boosting"]
+    for row in table:
+        assert " ".join(row).split() in printed
+    assert any("boosting: scikit-learn's, outside this tool" in line for line in texts(page, "p"))
+
+
+def test_what_was_compared_with_other_runs_is_not_shown(tmp_path: Path, report: Report) -> None:
+    place = advised(tmp_path)
+    table = pd.read_csv(place / "advice.csv")
+    table.assign(error=table["error"] + 0.001).to_csv(place / "advice.csv", index=False)
+    assert {row[1] for row in rows(report(place), "table, 120 attributes")[1:]} == {"naive", "ridge"}
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"k,learner\nall,ridge\n", b"learner,error\nridge,low\n"])
+def test_a_damaged_table_of_a_recommendation_is_an_error(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    place = shutil.copytree(results / "advice", tmp_path / "advice")
+    (place / "advice.csv").write_bytes(content)
+    assert refused(capsys, place)[0] == 3
+    assert not (place / "report.html").exists()
 
 
 def test_settings_and_how_figures_were_made_are_at_the_end(results: Path, report: Report) -> None:

@@ -116,6 +116,38 @@ def test_numbers_of_orders_are_whole(study: budgetreg.Study, number: Any) -> Non
     assert study.cancel(np.int64(1)) == 1  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        (np.datetime64("2020-01-01"), "'2020-01-01' is not a number"),
+        (10**400, "inf is not a finite number"),
+        (-(10**400), "-inf is not a finite number"),
+        (1 + 0j, "is not a number"),
+    ],
+)
+@pytest.mark.parametrize("column", ["value", "cost"])
+def test_what_is_no_number_of_use_is_refused(study: budgetreg.Study, column: str, cell: Any, said: str) -> None:
+    cells = np.empty(1, dtype=object)
+    cells[0] = cell  # as it is: pandas would read a date
+    with pytest.raises(DataError, match=f"data row 1, column '{column}': .*{said}"):
+        study.tell(line().assign(**{column: pd.Series(cells, dtype=object)}))
+    assert study.bill().total == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_masked_value_is_pending(study: budgetreg.Study) -> None:
+    order = study.ask(spend=60, order=1).astype({"value": object})
+    order["value"] = [np.ma.masked, *[1.0] * (len(order) - 1)]
+    assert study.tell(order).pending == 1
+
+
+@pytest.mark.parametrize("name", ["Cost", "COST", "Order"])
+def test_columns_that_are_charged_by_must_have_their_names(study: budgetreg.Study, name: str) -> None:
+    with pytest.raises(DataError, match=f"column '{name}' is not read: name it {name.lower()}, or drop it"):
+        study.tell(line(**{name: 1}))
+    assert study.tell(line(**{name: 1}), drop=[name]).values == 1
+
+
 @pytest.fixture
 def clinic(tmp_path: Path) -> budgetreg.Study:
     """A study whose column of names is called patient, with names that look like numbers."""
