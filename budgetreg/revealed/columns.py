@@ -133,7 +133,10 @@ class Rescaled:
         Those that are left out only because too few values were seen, see `without_scale`.
     inflation : ndarray of float, shape (F, d)
         See `inflation`; infinite for attributes that are left out, and in streams whose attributes seem to have no
-        variance, see `infinite_variance`; 1 for attributes that do not vary, and if values are not scaled.
+        variance, see `inverse_tail_index`; 1 for attributes that do not vary, and if values are not scaled.
+    has_variance : ndarray of bool, shape (F,)
+        Whether the attributes of a stream seem to have a variance even if `inverse_tail_index` is a standard error too
+        small.
     excess : ndarray of float, shape (F,)
         How much larger new values are, see the function `excess`; 0 if values are not scaled, because the scale of such
         data is known beforehand and bounds them.
@@ -149,6 +152,7 @@ class Rescaled:
         F = len(blocks[0].values)
         self.blocks, self._units, self.excess, self.inflation = blocks, None, np.zeros(F), np.ones((F, d))
         self.left_out, self.few = np.zeros((2, F, d), dtype=bool)
+        self.has_variance = np.ones(F, dtype=bool)
         if not scaled:
             return
 
@@ -172,7 +176,8 @@ class Rescaled:
         )
         for f in range(F):
             attributes, values = _joined(blocks, f)
-            heavy[f] = infinite_variance(_without(attributes, small[f], d), values, d)
+            inverse, error = inverse_tail_index(_without(attributes, small[f], d), values, d)
+            heavy[f], self.has_variance[f] = inverse > 1 / _LEAST_INDEX, inverse + error <= 1 / _LEAST_INDEX
             if not heavy[f]:
                 columns = [(x + shift[f, i]) / scale[f, i] for i, x in enumerate(by_attribute(attributes, values, d))]
                 least = _ALONE * min(1.0, float(largest[f, 0]))
@@ -405,11 +410,11 @@ def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
     return max(0.0, (by_halves if by_halves >= _HIDDEN * g else g) - 1) * (1 + error / g)
 
 
-def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> bool:
-    """Return whether one stream's attributes have tails as heavy as those of a distribution without variance.
+def inverse_tail_index(attributes: np.ndarray, values: np.ndarray, d: int) -> tuple[float, float]:
+    """Return Hill's estimate of ``1/a`` for one stream's attributes, and its standard error; 0 if few values tell.
 
-    The tail index is estimated for all attributes together, each by its own largest deviations from its median. So it
-    does not depend on their units.
+    It is that of all attributes together, each by its own largest deviations from its median. So it does not depend on
+    their units.
 
     Parameters
     ----------
@@ -426,7 +431,9 @@ def infinite_variance(attributes: np.ndarray, values: np.ndarray, d: int) -> boo
         if distances[0] > 0:
             logarithms.append(np.log(distances[1:] / distances[0]))
     joined = np.concatenate(logarithms)
-    return joined.size >= _LEAST_TAIL and bool(joined.mean() > 1 / _LEAST_INDEX)
+    if joined.size < _LEAST_TAIL:
+        return 0.0, 0.0
+    return float(joined.mean()), float(joined.mean() / np.sqrt(joined.size))
 
 
 def few_differ(x: np.ndarray, least: float = 0.0) -> bool:
@@ -458,7 +465,7 @@ def over_decades(columns: Sequence[np.ndarray]) -> np.ndarray:
     standard deviation of the logarithms of its values if all have the same sign; else the mean logarithm of the
     distances from the median that are above their median, in units of it. Once it shows decades by two standard errors
     for some attribute, others count as well if it may do so for them. Where all attributes have such tails, they show
-    them together, see `excess` and `infinite_variance`.
+    them together, see `excess` and `inverse_tail_index`.
 
     Parameters
     ----------

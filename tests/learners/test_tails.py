@@ -12,8 +12,8 @@ from budgetreg.revealed.columns import (
     Rescaled,
     StandardisedEntries,
     excess,
-    infinite_variance,
     inflation,
+    inverse_tail_index,
     without_scale,
 )
 from tests.plans import planned
@@ -99,35 +99,59 @@ def index(X, top):
 
 
 @pytest.mark.parametrize(("n", "top"), [(8, 1), (40, 2), (119, 5)])
-def test_variances_are_infinite_by_hills_estimate(n, top):
-    verdicts = set()
+def test_the_tail_index_is_hills_estimate(n, top):
     for seed in range(40):
         X = np.random.default_rng(seed).standard_t(1.3, (n, 20))
-        verdicts.add(infinite_variance(*cells(X), 20))
-        assert infinite_variance(*cells(X), 20) == (index(X, top) < 1.3)
-        assert infinite_variance(*cells(X * np.geomspace(1e-9, 1e9, 20) + 5), 20) == (index(X, top) < 1.3)
-    assert verdicts == {True, False}
+        estimate = 1 / index(X, top), 1 / index(X, top) / np.sqrt(20 * top)
+        assert inverse_tail_index(*cells(X), 20) == pytest.approx(estimate)
+        assert inverse_tail_index(*cells(X * np.geomspace(1e-9, 1e9, 20) + 5), 20) == pytest.approx(estimate)
 
 
-def test_cauchy_columns_have_an_infinite_variance_and_others_not():
-    def share(draw):
-        return np.mean([infinite_variance(*cells(draw((31, 25))), 25) for _ in range(100)])
+def test_the_estimate_of_the_tail_index_has_its_standard_error():
+    rng = np.random.default_rng(9)
+    estimates, errors = np.transpose([inverse_tail_index(*cells(rng.standard_t(1.3, (400, 20))), 20) for _ in range(200)])
+    assert estimates.std() == pytest.approx(errors.mean(), rel=0.15)
+
+
+def test_attributes_without_variance_have_no_weight_and_it_is_said_which_may_have_none():
+    """As the tail index is below 1.3, or may be by a standard error."""
+    verdicts = set()
+    for seed in range(40):
+        X = np.random.default_rng(seed).standard_t(1.3, (40, 20))
+        attributes, values = cells(X)
+        rescaled = Rescaled([Block(attributes[None, None], values[None, None])], 20, scaled=True)
+        estimate, error = inverse_tail_index(*cells(X), 20)
+        assert np.isinf(rescaled.inflation).all() == (estimate > 1 / 1.3)
+        assert rescaled.has_variance[0] == (estimate + error <= 1 / 1.3)
+        verdicts.add((bool(np.isinf(rescaled.inflation).all()), bool(rescaled.has_variance[0])))
+    assert verdicts == {(True, False), (False, False), (False, True)}
+
+
+def test_cauchy_columns_seem_to_have_no_variance_and_others_do():
+    def share(draw, errors):
+        estimates = [inverse_tail_index(*cells(draw((31, 25))), 25) for _ in range(100)]
+        return np.mean([estimate + errors * error > 1 / 1.3 for estimate, error in estimates])
 
     rng = np.random.default_rng(7)
-    assert share(rng.standard_cauchy) > 0.8
-    assert share(lambda shape: rng.standard_t(3, shape)) == share(rng.standard_normal) == 0
+    assert share(rng.standard_cauchy, 0) > 0.8
+    assert share(rng.standard_cauchy, 1) > 0.95
+    assert share(lambda shape: rng.standard_t(3, shape), 1) == share(rng.standard_normal, 1) == 0
 
 
-def test_few_or_equal_values_show_no_infinite_variance():
+def test_few_or_equal_values_show_no_tails():
     rng = np.random.default_rng(8)
-    assert not infinite_variance(*cells(rng.standard_cauchy((7, 50))), 50)
-    assert not any(infinite_variance(*cells(rng.standard_cauchy((39, 19))), 19) for _ in range(20))
-    assert any(infinite_variance(*cells(rng.standard_cauchy((39, 20))), 20) for _ in range(20))
-    assert not infinite_variance(*cells(np.full((50, 2), 7.3)), 2)
+
+    def shown(X):
+        return inverse_tail_index(*cells(X), X.shape[1]) != (0, 0)
+
+    assert not shown(rng.standard_cauchy((7, 50)))
+    assert not shown(rng.standard_cauchy((39, 19)))
+    assert shown(rng.standard_cauchy((39, 20)))
+    assert not shown(np.full((50, 2), 7.3))
     rare = np.zeros((50, 2))
     rare[3] = 1e9
-    assert not infinite_variance(*cells(rare), 2)
-    assert not infinite_variance(np.full(50, 4), rng.standard_cauchy(50), 4)
+    assert not shown(rare)
+    assert inverse_tail_index(np.full(50, 4), rng.standard_cauchy(50), 4) == (0, 0)
 
 
 @pytest.mark.parametrize("draw", ["standard_cauchy", "standard_normal"])

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from budgetreg.algorithms.factors import PlannedDrawsLearner
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
@@ -75,7 +77,8 @@ class TargetRegressionLearner(PlannedDrawsLearner):
         for collected in self.collected(accessor, checkpoints, rngs, given):
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised, moments = posterior_of(posterior, collected, rescaled, given, chain=False)
-            known = Known(standardised, moments, rescaled.inflation)
+            inflation = np.where(rescaled.has_variance[:, None], rescaled.inflation, np.inf)
+            known = Known(standardised, moments, inflation)
             if collected.is_checkpoint:
                 yield collected.examples, rescaled.as_revealed(average_regressors(known, draws, **centring))
             if collected.is_plan:

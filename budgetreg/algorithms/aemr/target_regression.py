@@ -33,7 +33,7 @@ from budgetreg.algorithms.factors.posterior import LEAST_NOISE
 from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
-_ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 30, (3, 7), (9, 30)
+_ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 15, (3, 7), (9, 30)
 """Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
 last. With more rounds the noise variance becomes too small where M is off, which has no effect on complete examples."""
 
