@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ NO_PRICES = "attributes"
 """The unit of a bill without prices."""
 
 _MOST_LABELS = 2
+
+_Value = TypeVar("_Value")
 
 Target = float | str
 """A number, or one of two labels."""
@@ -180,7 +182,7 @@ def attributes_of(
         If a list cannot be used.
     """
     names = _names_of("attributes", attributes)
-    groups = {name: text_of(group) for name, group in zip(_names_of("groups", groups), groups.values(), strict=True)}
+    groups = {name: text_of(group) for name, group in _by_name("groups", groups).items()}
     others = list(dict.fromkeys([examples.id, examples.target, *drop]))
     prices: Mapping[str, float] = {}
     listed: Iterable[str] = ()
@@ -190,7 +192,7 @@ def attributes_of(
         column = map(text_of, sheet.column("attribute", "a price list has the columns attribute,cost"))
         listed = (name for name in column if name and name not in others)
     elif costs is not None:
-        listed = prices = dict(zip(_names_of("costs", costs), costs.values(), strict=True))
+        listed = prices = _by_name("costs", costs)
     _refuse_other_roles(examples, {"attributes": names, "costs": prices})
     known = list(dict.fromkeys([*examples.values, *names, *listed]))
     d = len(known)
@@ -223,7 +225,8 @@ def price_list(costs: Mapping[str, float] | str | Path) -> Sheet:
     """Return a price list, or prices by name, as a table."""
     if isinstance(costs, str | Path):
         return read_sheet(at_home(costs), "costs")
-    columns: dict[str, list[object]] = {"attribute": list(costs), "cost": list(costs.values())}
+    prices = _by_name("costs", costs)
+    columns: dict[str, list[object]] = {"attribute": list(prices), "cost": list(prices.values())}
     return Sheet("costs", tuple(columns), columns, lambda row: f"entry {row + 1}")
 
 
@@ -351,6 +354,20 @@ def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
                 raise DataError(f"{where}: {fault}")
     if len(labels) == 1 and examples.target in examples.sheet.columns:
         _refuse_missing_label(examples, *labels)
+
+
+def _by_name(key: str, given: Mapping[str, _Value]) -> dict[str, _Value]:
+    """Return a mapping or a series with the names of its attributes as files have them.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither, or as `_names_of` does.
+    """
+    if not hasattr(given, "items"):
+        kind = type(given).__name__
+        raise ConfigError(f"{key}: a mapping of attributes is needed, such as {{'age': ...}}, not a {kind}")
+    return dict(zip(_names_of(key, given.keys()), (value for _, value in given.items()), strict=True))
 
 
 def _names_of(key: str, given: Iterable[object]) -> list[str]:

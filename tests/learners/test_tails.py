@@ -109,7 +109,8 @@ def test_the_tail_index_is_hills_estimate(n, top):
 
 def test_the_estimate_of_the_tail_index_has_its_standard_error():
     rng = np.random.default_rng(9)
-    estimates, errors = np.transpose([inverse_tail_index(*cells(rng.standard_t(1.3, (400, 20))), 20) for _ in range(200)])
+    tables = [rng.standard_t(1.3, (400, 20)) for _ in range(200)]
+    estimates, errors = np.transpose([inverse_tail_index(*cells(X), 20) for X in tables])
     assert estimates.std() == pytest.approx(errors.mean(), rel=0.15)
 
 

@@ -295,7 +295,8 @@ def test_two_labels_are_two_valued(path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"costs": {**COSTS, "ecg": -1}}, "the price of 'ecg' is -1"),
+        ({"costs": {**COSTS, "ecg": -1}}, "the price of attribute 'ecg' is -1"),
+        ({"costs": [20, 1]}, "costs: a mapping of attributes is needed, such as {'age': ...}, not a list"),
         ({"costs": {"age": 1}, "groups": None}, "no price for 'ecg': each of the 2 attributes needs one"),
         ({"costs": dict.fromkeys(COSTS, 0)}, "every price is 0"),
         ({"costs": {**COSTS, "zinc": 5}}, "has the price 20 already"),
