@@ -221,7 +221,8 @@ def priced(names: Sequence[str], costs: Sequence[float | None], groups: Groups |
         cost = float(given)
         if not (1 / LARGEST <= cost <= LARGEST or cost == 0):
             raise ConfigError(
-                f"costs: the price of attribute {quoted(name)} is {cost:g}: it must be 0, or from {1 / LARGEST:g} to {LARGEST:g}"
+                f"costs: the price of attribute {quoted(name)} is {cost:g}: it must be 0, or from {1 / LARGEST:g} to "
+                f"{LARGEST:g}"
             )
         if stated.setdefault(head, cost) != cost:
             raise ConfigError(f"costs: the group of {quoted(name)} has the price {stated[head]:g} already")
