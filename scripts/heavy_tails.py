@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from budgetreg.analysis.intervals import mean_error
 from budgetreg.config.composition import Composer
@@ -113,7 +114,7 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         results = pd.DataFrame(rows(chosen.tables, chosen.seeds, chosen.k, Path(folder)))
     results.to_csv(chosen.out, index=False, float_format="%.6g")
     means = results.pivot_table(values="error", index="table", columns=["algo", "k"], sort=False)
