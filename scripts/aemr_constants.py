@@ -21,7 +21,7 @@ import pandas as pd
 
 import budgetreg
 from budgetreg.algorithms.aemr import target_regression
-from budgetreg.algorithms.factors import covariance, posterior
+from budgetreg.algorithms.factors import covariance, posterior, trust
 from budgetreg.revealed import designs
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "aemr" / "constants.csv"
@@ -51,8 +51,12 @@ VARIANTS: dict[str, dict[tuple[ModuleType, str], object]] = {
     "no standard error": {(target_regression, "_ERRORS"): 0.0},
     "all differences of u": {(target_regression, "_SHARE_OF_U_DIFFERENCES"): 1.0},
     "no differences of u": {(target_regression, "_SHARE_OF_U_DIFFERENCES"): 0.0},
-    "one normal prior": {(target_regression, "_SMALL"): 1.0},
+    "small weights down to a 1,000th": {(target_regression, "_LEAST_SMALL"): 1000},
+    "large weights drawn by their values": {(target_regression, "_IN_TURN"): 10**9},
     "30 rounds": {(target_regression, "_ROUNDS"): 30},
+    "sweeps of the last round not more": {(target_regression, "_MORE"): 1},
+    "correlations always count": {(trust, "_ERRORS"): np.inf},
+    "correlations count if better": {(trust, "_ERRORS"): 0.0},
     "draws by what varies alone": {(designs, "_BY_REGRESSOR"): 0.0},
     "draws by weights alone": {(designs, "_BY_REGRESSOR"): 1.0},
     "draws in proportion to deviations": {(designs, "_POWER"): 1.0},
