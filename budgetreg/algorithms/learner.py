@@ -62,6 +62,9 @@ class SideInformation:
     purse : Purse or None
         For learners that choose how many attributes they see of each example (`Learner.chooses_k`): what they may
         spend. Checkpoints are then amounts, the last of which is the total.
+    rehearsed : dict or None
+        What learners keep of a rehearsal (see `budgetreg.protocol.passes`) for the pass that follows: until its first
+        checkpoint, the pass sees the same. None if there is none.
     """
 
     k: int
@@ -73,6 +76,7 @@ class SideInformation:
     prices: np.ndarray | None = None
     zero_is_meaningful: bool = True
     purse: Purse | None = None
+    rehearsed: dict[int, Any] | None = None
 
     @property
     def split(self) -> BudgetSplit:

@@ -3,9 +3,10 @@
 A final pass that a total in money ends sees as many examples as it pays for, given its draws. What an example costs is
 known once its attributes are drawn, but learners are given the number of examples beforehand. So a pass is rehearsed on
 more examples than are expected. The draws for an example depend on the examples before it alone, so that what the
-rehearsal pays shows where the money ends. Nothing else of the rehearsal is used: values beyond that end change nothing.
-Then the pass runs to that end, with the same draws. Learners that plan by the number of examples may draw other
-attributes then. If they would pay more, they run again on fewer examples.
+rehearsal pays shows where the money ends. Values beyond that end change nothing. Then the pass runs to that end, with
+the same draws. Of the rehearsal it uses plans that were made before its first checkpoint, because these take long.
+Learners that plan by the number of examples may draw other attributes then. If they would pay more, they run again on
+fewer examples.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +109,13 @@ class PassResult:
 
 
 def advance(
-    plan: Plan, table: Table, passes: Sequence[Pass], settings: Settings, progress: Progress, cells: Cells
+    plan: Plan,
+    table: Table,
+    passes: Sequence[Pass],
+    settings: Settings,
+    progress: Progress,
+    cells: Cells,
+    rehearsed: dict[int, Any] | None = None,
 ) -> list[PassResult]:
     """Run passes, as many at a time as the plan allows; no number of any depends on which others there are.
 
@@ -126,6 +133,8 @@ def advance(
         Called with the fraction done, between 0 and 1.
     cells : Cells
         The set to which the cells are added that passes other than final ones see.
+    rehearsed : dict, optional
+        See `SideInformation`.
 
     Returns
     -------
@@ -141,12 +150,19 @@ def advance(
         def opened(stop: float, begin: int = begin, n: int = len(batch)) -> None:
             progress((begin + n * min(stop / ends[-1], 1)) / len(passes))
 
-        results += _advance_batch(plan, table, batch, settings, ends, opened, cells)
+        results += _advance_batch(plan, table, batch, settings, ends, opened, cells, rehearsed)
     return results
 
 
 def _advance_batch(
-    plan: Plan, table: Table, batch: Sequence[Pass], settings: Settings, ends: list[int], opened: Progress, cells: Cells
+    plan: Plan,
+    table: Table,
+    batch: Sequence[Pass],
+    settings: Settings,
+    ends: list[int],
+    opened: Progress,
+    cells: Cells,
+    rehearsed: dict[int, Any] | None,
 ) -> list[PassResult]:
     """Run passes together, all of which stop at some numbers of examples, see `advance`."""
     config = plan.config
@@ -182,8 +198,9 @@ def _advance_batch(
     prices = np.array(plan.prices.costs) if plan.prices and config.algo.cost_aware else None
     scaled = config.dataset.scaled_by_revealed and config.algo.scales_itself
     zero_is_meaningful = config.dataset.center != "full"
+    centring = plan.centred, plan.intercept, scaled
     given = SideInformation(
-        plan.k, plan.budget_split, moments, plan.centred, plan.intercept, scaled, prices, zero_is_meaningful, plan.purse
+        plan.k, plan.budget_split, moments, *centring, prices, zero_is_meaningful, plan.purse, rehearsed
     )
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]
@@ -245,11 +262,13 @@ def advance_within_total(
     ConfigError
         If the total does not pay for C examples, which only draws of unlimited number can cause.
     """
+    rehearsed: dict[int, Any] = {}
 
-    def run(ends: tuple[int, ...], rehearsed: bool) -> PassResult:
-        begin = (lambda: _forget) if rehearsed else final.begin
-        reported = portion(progress, *((0, 0.5) if rehearsed else (0.5, 1)))
-        (result,) = advance(plan, table, [replace(final, checkpoints=ends, begin=begin)], settings, reported, cells)
+    def run(ends: tuple[int, ...], rehearsal: bool) -> PassResult:
+        begin = (lambda: _forget) if rehearsal else final.begin
+        reported = portion(progress, *((0, 0.5) if rehearsal else (0.5, 1)))
+        passes = [replace(final, checkpoints=ends, begin=begin)]
+        (result,) = advance(plan, table, passes, settings, reported, cells, rehearsed)
         return result
 
     planned, most = np.array(plan.checkpoints) - plan.pilot_before_learning, final.order.size

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.algorithms.factors import PlannedDrawsLearner
+from budgetreg.algorithms.factors.posterior import Posterior
 from budgetreg.data.registry import load
 from budgetreg.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
@@ -109,6 +111,25 @@ def test_values_that_are_not_paid_for_change_nothing(tmp_path):
     assert learned()[1] == result
     X[order[0]] = 1e3
     assert learned()[1] != result
+
+
+@pytest.mark.parametrize("algo", ["aeml", "aemr"])
+@pytest.mark.parametrize("checkpoints", ["1", "[0.5,1]"])
+def test_plans_of_a_rehearsal_are_those_of_the_pass(algo, checkpoints, monkeypatch):
+    """They are not made again before the first checkpoint; if they are, no number is another."""
+    plan = planned(*OWN, *EUR, f"algo={algo}", f"checkpoints={checkpoints}", "total=4000")
+    runs, chain = [], Posterior.moments
+
+    def counted(self, *args):
+        runs.append(0)
+        return chain(self, *args)
+
+    monkeypatch.setattr(Posterior, "moments", counted)
+    recalled = journaled(plan)
+    once = len(runs)
+    monkeypatch.setattr(PlannedDrawsLearner, "remember", lambda *args: None)
+    assert journaled(plan) == recalled
+    assert len(runs) > 2.3 * once
 
 
 def test_cheap_draws_see_more_examples_than_were_expected(tmp_path):

@@ -75,6 +75,9 @@ class TargetRegressionLearner(PlannedDrawsLearner):
         chains, draws = zip(*(rng.spawn(2) for rng in rngs), strict=True)
         posterior = Posterior(d + 1, min(self.n_factors, d), chains, doubted=True)
         for collected in self.collected(accessor, checkpoints, rngs, given):
+            if (recalled := self.recalled(collected, checkpoints[0], given)) is not None:
+                posterior, draws = recalled
+                continue
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised, moments = posterior_of(posterior, collected, rescaled, given, chain=False)
             inflation = np.where(rescaled.has_variance[:, None], rescaled.inflation, np.inf)
@@ -83,7 +86,8 @@ class TargetRegressionLearner(PlannedDrawsLearner):
                 yield collected.examples, rescaled.as_revealed(average_regressors(known, draws, **centring))
             if collected.is_plan:
                 parts = expected_parts(known, draws, **centring)
-                plan_by_posterior(collected, standardised, moments, parts, centred=given.centred)
+                planned = plan_by_posterior(collected, standardised, moments, parts, centred=given.centred)
+                self.remember(collected, given, planned, (posterior, draws))
 
     @property
     def words(self) -> Sequence[str]:

@@ -7,9 +7,10 @@ maximisation, at once or as a stream. The modules name their sources.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +65,22 @@ class PlannedDrawsLearner(PairwiseLearner):
         if given.purse is not None:
             return purchases(accessor, checkpoints, rngs, given.purse, given.prices is not None)
         return collect(accessor, checkpoints, rngs, given.k, given.prices)
+
+    @staticmethod
+    def recalled(collected: Collected, first_checkpoint: int, given: SideInformation) -> Any:
+        """Plan as in a rehearsal, and return the state that the learner had then; None if there was no such plan."""
+        kept = (given.rehearsed or {}).get(collected.examples)
+        if kept is None or collected.examples >= first_checkpoint:
+            return None
+        planned, state = deepcopy(kept)
+        collected.plan(*planned)
+        return state
+
+    @staticmethod
+    def remember(collected: Collected, given: SideInformation, planned: Sequence[Any], state: Any) -> None:
+        """Keep a plan, as arguments of `Collected.plan`, and the state of the learner after it."""
+        if given.rehearsed is not None and collected.examples not in given.rehearsed:
+            given.rehearsed[collected.examples] = deepcopy((planned, state))
 
     @property
     def cost_aware(self) -> Sequence[str]:
@@ -148,13 +165,17 @@ class FactorRegression(PlannedDrawsLearner):
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in self.collected(accessor, checkpoints, rngs, given):
+            if (recalled := self.recalled(collected, checkpoints[0], given)) is not None:
+                posterior = recalled
+                continue
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised, moments = posterior_of(posterior, collected, rescaled, given)
             if collected.is_checkpoint:
                 outputs = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
                 yield collected.examples, rescaled.as_revealed(outputs)
             if collected.is_plan:
-                plan_by_posterior(collected, standardised, moments, centred=given.centred)
+                planned = plan_by_posterior(collected, standardised, moments, centred=given.centred)
+                self.remember(collected, given, planned, posterior)
 
     @property
     def words(self) -> Sequence[str]:

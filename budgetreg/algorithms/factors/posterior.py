@@ -291,8 +291,10 @@ def plan_by_posterior(
     parts: np.ndarray | None = None,
     *,
     centred: bool,
-) -> None:
+) -> tuple[np.ndarray | None, ...]:
     """Draw, from now on, by the posterior's residual deviations and regressors.
+
+    Returns the arguments of `Collected.plan`, but for the posterior's moments.
 
     Parameters
     ----------
@@ -307,7 +309,9 @@ def plan_by_posterior(
     """
     W = standardised.regressors(moments, centred=True, intercept=True)[0]
     known = standardised.known(collected.phases[-1], centred=centred)
-    collected.plan(standardised.spread(moments), W[:, :, 0], known, partial(standardised.joint, moments), parts)
+    by = standardised.spread(moments), W[:, :, 0], known
+    collected.plan(*by, partial(standardised.joint, moments), parts)
+    return *by, None, parts
 
 
 def draw_factors(
