@@ -71,10 +71,12 @@ class TargetRegression:
         Number of examples that are used: those with a known target, while there is space.
     variance : float
         Variance of their targets; 0 without examples.
+    in_complete : float
+        Share of the values seen that examples have which show all live attributes.
     """
 
     complete: ClassVar[bool] = False
-    """Whether all examples show all live attributes."""
+    """Whether all examples show all live attributes, or none."""
 
     _space: ClassVar[int] = _MAX_INVERSES
 
@@ -109,12 +111,16 @@ class TargetRegression:
         means = np.append(first[live], 0.0)
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
         self._inverses = np.zeros((p + 1) ** 2)
+        seen_in = np.zeros(2)
         rows = [csr_array((0, p + 1))]
         for attributes, values in used:
             seen = position[attributes]
+            many = (seen < p).sum(axis=1)
+            seen_in += many.sum(), many[many == p].sum()
             x = np.where(seen < p, values - means[seen], 0.0)
             step = max(1, _CHUNK // seen.shape[1] ** 2)
             rows += [self._add(seen[i : i + step], x[i : i + step]) for i in range(0, len(seen), step)]
+        self.in_complete = float(seen_in[1] / max(seen_in[0], 1))
         self._rows = vstack(rows).tocsr()[:, :p]  # h = m + M rows
         explained = M @ (self._inverses.reshape(p + 1, p + 1)[:p, :p] / max(self.examples, 1)) @ M
         self._unseen = M - (explained + explained.T) / 2  # w' _unseen w is the mean of u over examples
@@ -431,8 +437,9 @@ class WeightsPrior:
 # The average of the factor model's regressor and of this regression. If examples are complete, the regression depends
 # on no model of the attributes, and stands alone. Otherwise it fits errors of M as well, and counts as far as it is
 # clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the weights being
-# fitted to these targets, which is their effective number, and less two standard errors. Where tails are heavy, errors
-# of M weigh as much as if examples were fewer, and so does the number of weights.
+# fitted to these targets, which is their effective number, and less two standard errors. Both are taken less in
+# proportion to the values that complete examples have, as these depend on no M. Where tails are heavy, errors of M weigh
+# as much as if examples were fewer, and so does the number of weights.
 
 _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
@@ -488,9 +495,12 @@ class Known(NamedTuple):
         first = self.moments.first[f]
         M = (self.moments.second[f] - np.outer(first, first))[np.ix_(live, live)]
         blocks = [(block.attributes[f], block.values[f]) for block in self.standardised.blocks]
-        complete = all(np.isin(attributes[:, :-1], live).sum(axis=1).min() == live.size for attributes, _ in blocks)
-        kind = CompleteRegression if complete else TargetRegression
-        regression = kind(blocks, live, M, first, origin[f])
+        shown = [np.isin(attributes[:, :-1], live).sum(axis=1) for attributes, _ in blocks]
+        if all(((many == 0) | (many == live.size)).all() for many in shown):  # whole rows or nothing
+            rows = [(i[many > 0], x[many > 0]) for (i, x), many in zip(blocks, shown, strict=True)]
+            regression: TargetRegression = CompleteRegression(rows, live, M, first, origin[f])
+        else:
+            regression = TargetRegression(blocks, live, M, first, origin[f])
         return (regression if regression.variance else None), live
 
 
@@ -513,7 +523,8 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
 def _share(regression: TargetRegression, draws: Draws, by_factors: np.ndarray, tails: float) -> float:
     """Return the weight of the regression in the average, given draws of its weights and those of the factor model."""
     gains = regression.log_densities(draws.mean) - regression.log_densities(by_factors)
-    clear = gains.sum() - tails * draws.parameters - _ERRORS * np.sqrt(gains.size) * gains.std()
+    rest = 1 - regression.in_complete
+    clear = gains.sum() - rest * tails * draws.parameters - rest * _ERRORS * np.sqrt(gains.size) * gains.std()
     return float(1 - np.exp(-max(0.0, clear)))
 
 
