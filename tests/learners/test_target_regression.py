@@ -23,6 +23,7 @@ from budgetreg.estimators import ESTIMATORS
 from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.columns import Moments, StandardisedEntries
+from budgetreg.study.model import learn
 from tests.learners.problems import line, revealed
 from tests.tiers import slow_but
 
@@ -422,7 +423,11 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
     regressed = draws.mean
     if k < d:
         gains = regression.log_densities(regressed) - regression.log_densities(by_factors)
-        clear = gains.sum() - standardised.tails[1] * draws.parameters - 2 * np.sqrt(60) * gains.std()
+        many = np.isin(attributes[:, :-1], live).sum(axis=1)
+        incomplete = many[many < 4].sum() / many.sum()
+        assert incomplete < 1 if k == 4 else incomplete == 1
+        owed = standardised.tails[1] * draws.parameters + 2 * np.sqrt(60) * gains.std()
+        clear = gains.sum() - incomplete * owed
         share = 1 - np.exp(-max(0, clear))
         assert share == 0 if k == 3 else share > 0.5
     w = share * regressed + (1 - share) * by_factors
@@ -513,3 +518,18 @@ def test_complete_rows_with_little_noise_give_the_error_of_least_squares(rows: i
         for learner in ("AEMR", "AEML")
     }
     assert errors["AEMR"].mean() < 1.1 * least < 0.7 * errors["AEML"].mean()
+
+
+@pytest.mark.parametrize("shown", [0, 4])
+def test_other_rows_do_not_spoil_what_complete_rows_show(shown: int) -> None:
+    """Few weights of many, without much noise, which complete rows alone show."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 30))
+    y = X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=600)
+    known = np.arange(600)[:, None] < 70
+    known = known | (np.arange(600)[:, None] < 110) & (rng.random(X.shape).argsort(axis=1) < shown)
+    train, test = slice(110), slice(110, None)
+    alone, together = (learn(np.where(known[rows], X[rows], np.nan), y[rows], seed=0) for rows in (slice(70), train))
+    errors = [np.square(y[test] - model.predict(X[test])).mean() for model in (alone, together)]
+    assert errors[0] < 0.4
+    assert errors[1] < 1.3 * errors[0]

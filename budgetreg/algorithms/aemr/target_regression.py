@@ -438,8 +438,8 @@ class WeightsPrior:
 # on no model of the attributes, and stands alone. Otherwise it fits errors of M as well, and counts as far as it is
 # clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the weights being
 # fitted to these targets, which is their effective number, and less two standard errors. Both are taken less in
-# proportion to the values that complete examples have, as these depend on no M. Where tails are heavy, errors of M weigh
-# as much as if examples were fewer, and so does the number of weights.
+# proportion to the values that complete examples have, as these depend on no M. Where tails are heavy, errors of M
+# weigh as much as if examples were fewer, and so does the number of weights.
 
 _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
