@@ -520,8 +520,8 @@ def test_complete_rows_with_little_noise_give_the_error_of_least_squares(rows: i
     assert errors["AEMR"].mean() < 1.1 * least < 0.7 * errors["AEML"].mean()
 
 
-@pytest.mark.parametrize("shown", [0, 4])
-def test_other_rows_do_not_spoil_what_complete_rows_show(shown: int) -> None:
+@pytest.mark.parametrize(("shown", "most"), [(0, 1.05), (4, 1.25)])
+def test_other_rows_do_not_spoil_what_complete_rows_show(shown: int, most: float) -> None:
     """Few weights of many, without much noise, which complete rows alone show."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 30))
@@ -532,4 +532,4 @@ def test_other_rows_do_not_spoil_what_complete_rows_show(shown: int) -> None:
     alone, together = (learn(np.where(known[rows], X[rows], np.nan), y[rows], seed=0) for rows in (slice(70), train))
     errors = [np.square(y[test] - model.predict(X[test])).mean() for model in (alone, together)]
     assert errors[0] < 0.4
-    assert errors[1] < 1.3 * errors[0]
+    assert errors[1] < most * errors[0]

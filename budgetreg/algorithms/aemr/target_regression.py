@@ -76,7 +76,7 @@ class TargetRegression:
     """
 
     complete: ClassVar[bool] = False
-    """Whether all examples show all live attributes, or none."""
+    """Whether all examples show all live attributes."""
 
     _space: ClassVar[int] = _MAX_INVERSES
 
@@ -495,12 +495,12 @@ class Known(NamedTuple):
         first = self.moments.first[f]
         M = (self.moments.second[f] - np.outer(first, first))[np.ix_(live, live)]
         blocks = [(block.attributes[f], block.values[f]) for block in self.standardised.blocks]
-        shown = [np.isin(attributes[:, :-1], live).sum(axis=1) for attributes, _ in blocks]
-        if all(((many == 0) | (many == live.size)).all() for many in shown):  # whole rows or nothing
-            rows = [(i[many > 0], x[many > 0]) for (i, x), many in zip(blocks, shown, strict=True)]
-            regression: TargetRegression = CompleteRegression(rows, live, M, first, origin[f])
-        else:
-            regression = TargetRegression(blocks, live, M, first, origin[f])
+        # Examples of which nothing was seen tell nothing of the weights, and would hide that all others are complete.
+        some = [(attributes[:, :-1] < len(first) - 1).any(axis=1) for attributes, _ in blocks]
+        blocks = [(i[shown], x[shown]) for (i, x), shown in zip(blocks, some, strict=True)]
+        complete = all((np.isin(attributes[:, :-1], live).sum(axis=1) == live.size).all() for attributes, _ in blocks)
+        kind = CompleteRegression if complete else TargetRegression
+        regression = kind(blocks, live, M, first, origin[f])
         return (regression if regression.variance else None), live
 
 
