@@ -1,10 +1,11 @@
 """Whether the correlations of a factor model count: unless none would predict better what is revealed after them.
 
 Where few values are seen, a factor model finds correlations in noise, and examples that it was fitted to cannot tell.
-Examples that are revealed later can. So the correlations that the model had then are tried on them: if attributes
-without correlations have a clearly larger likelihood, the correlations of attributes count for nothing until later
-examples show otherwise. Whether an example is seen depends on no unseen value, so that later examples are as good as
-any (Rubin 1976).
+Examples that are revealed later can. So the correlations that the model had then are tried on them: each value is
+predicted from the others of its example. If the predictions are clearly worse than the mean, the correlations of
+attributes count for nothing until later examples show otherwise. Likelihoods would not do: where values are far from
+normal, as those of pixels, correlations that predict well can have the smaller one. Which examples are seen depends on
+no unseen value, so that later ones are as good as any (Rubin 1976).
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-_ERRORS = 2.0
-"""Standard errors by which none must be better than these correlations."""
+_ERRORS = 3.0
+"""Standard errors by which predictions must be worse than the mean."""
 
 _MORE = 1.5
 """Correlations are tried on later examples, and replaced by new ones, as soon as there are so many times as many."""
@@ -73,12 +74,12 @@ class Trust:
         return result
 
     def _try(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], live: np.ndarray, deviations: np.ndarray) -> None:
-        """Find out whether none would predict later examples better than the earlier correlations."""
+        """Find out whether the earlier correlations predict values of later examples clearly worse than the mean."""
         R = np.eye(len(live) + 1)
         R[:-1, :-1] = self._correlations[np.ix_(live, live)]
-        gains = [_gains(R, *part) for part in self._later(seen, len(live), deviations)]
-        if gains:
-            every = np.concatenate(gains)
+        losses = [_losses(R, *part) for part in self._later(seen, len(live), deviations)]
+        if losses:
+            every = np.concatenate(losses)
             self._counts = bool(every.sum() <= _ERRORS * np.sqrt(every.size) * every.std())
 
     def _later(
@@ -96,10 +97,14 @@ class Trust:
             work, stop = work - fitting * n**3, start
 
 
-def _gains(R: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return by how much log densities of examples (T,) are larger without correlations; the last column is absent."""
+def _losses(R: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return by how much predictions err more than the mean, (T,): the difference of the sums of squared errors.
+
+    An example's values (T, n) are predicted one by one from the others of the example; the last column is absent.
+    """
     absent, n = positions == len(R) - 1, positions.shape[1]
     K = R[positions[:, :, None], positions[:, None, :]] * ~(absent[:, :, None] & absent[:, None, :])
     K[:, np.arange(n), np.arange(n)] = 1.0
-    explained = (values * np.linalg.solve(K, values[:, :, None])[..., 0]).sum(axis=1)
-    return np.asarray((np.linalg.slogdet(K)[1] + explained - np.square(values).sum(axis=1)) / 2)
+    inverse = np.linalg.inv(K)
+    errors = (inverse @ values[:, :, None])[..., 0] / np.diagonal(inverse, axis1=1, axis2=2)
+    return np.asarray((np.square(errors) - np.square(values)).sum(axis=1))
