@@ -86,7 +86,7 @@ class Posterior:
     rngs : sequence of numpy.random.Generator
         One per stream; a stream's results depend on no other stream.
     doubted : bool
-        Whether the correlations of attributes count as far as they predict what is revealed later.
+        Whether correlations of attributes do not count if they predict badly what is revealed later.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Posterior:
     sweeps : int
         Sweeps done so far.
     trusts : list of Trust, or None
-        How far the correlations of each stream's attributes count; None: fully.
+        Whether the correlations of each stream's attributes count; None: they do.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Whether the correlations of a factor model count: unless none would predict better what is revealed after them.
+"""Whether the correlations of a factor model count: not if they predict what is revealed later worse than the mean.
 
 Where few values are seen, a factor model finds correlations in noise, and examples that it was fitted to cannot tell.
 Examples that are revealed later can. So the correlations that the model had then are tried on them: each value is
