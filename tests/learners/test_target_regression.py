@@ -426,8 +426,7 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
         many = np.isin(attributes[:, :-1], live).sum(axis=1)
         incomplete = many[many < 4].sum() / many.sum()
         assert incomplete < 1 if k == 4 else incomplete == 1
-        owed = standardised.tails[1] * draws.parameters + 2 * np.sqrt(60) * gains.std()
-        clear = gains.sum() - incomplete * owed
+        clear = gains.sum() - standardised.tails[1] * draws.parameters - incomplete * 2 * np.sqrt(60) * gains.std()
         share = 1 - np.exp(-max(0, clear))
         assert share == 0 if k == 3 else share > 0.5
     w = share * regressed + (1 - share) * by_factors

@@ -437,8 +437,8 @@ class WeightsPrior:
 # The average of the factor model's regressor and of this regression. If examples are complete, the regression depends
 # on no model of the attributes, and stands alone. Otherwise it fits errors of M as well, and counts as far as it is
 # clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the weights being
-# fitted to these targets, which is their effective number, and less two standard errors. Both are taken less in
-# proportion to the values that complete examples have, as these depend on no M. Where tails are heavy, errors of M
+# fitted to these targets, which is their effective number, and less two standard errors, of which as large a share is
+# taken as incomplete examples have of the values: complete ones depend on no M. Where tails are heavy, errors of M
 # weigh as much as if examples were fewer, and so does the number of weights.
 
 _ERRORS = 2.0
@@ -523,8 +523,8 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
 def _share(regression: TargetRegression, draws: Draws, by_factors: np.ndarray, tails: float) -> float:
     """Return the weight of the regression in the average, given draws of its weights and those of the factor model."""
     gains = regression.log_densities(draws.mean) - regression.log_densities(by_factors)
-    rest = 1 - regression.in_complete
-    clear = gains.sum() - rest * tails * draws.parameters - rest * _ERRORS * np.sqrt(gains.size) * gains.std()
+    errors = (1 - regression.in_complete) * _ERRORS * np.sqrt(gains.size) * gains.std()
+    clear = gains.sum() - tails * draws.parameters - errors
     return float(1 - np.exp(-max(0.0, clear)))
 
 
