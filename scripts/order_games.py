@@ -186,13 +186,13 @@ def main() -> None:
     played = pd.DataFrame(joblib.Parallel(n_jobs=chosen.n_jobs)(joblib.delayed(play)(*game) for game in games))
     played.to_csv(chosen.out, index=False, float_format="%.6g")
     others = played[["random", "complete", "subset"]]
-    ratios = np.log(others.rdiv(played["ask"], axis=0)).join(played[["table", "money"]])
+    ratios = others.rdiv(played["ask"], axis=0).apply(np.log).join(played[["table", "money"]])
     for key in ("table", "money"):
-        print(np.exp(ratios.groupby(key, sort=False)[list(others)].mean()).round(3).to_string(), "\n")
-    print(np.exp(ratios[list(others)].mean()).round(3).to_string())
-    means = np.log(played.drop(columns=["table", "seed"])).groupby(played["money"]).mean()
-    best = means[list(others)].min(axis=1)
-    print(f"\nbeside the best of the others, by money: {np.exp(means['ask'] - best).round(3).to_dict()}")
+        print(ratios.groupby(key, sort=False)[list(others)].mean().apply(np.exp).round(3).to_string(), "\n")
+    print(ratios[list(others)].mean().apply(np.exp).round(3).to_string())
+    means = played.drop(columns=["table", "seed"]).apply(np.log).groupby(played["money"]).mean()
+    best = (means["ask"] - means[list(others)].min(axis=1)).apply(np.exp).round(3)
+    print(f"\nbeside the best of the others, by money: {best.to_dict()}")
 
 
 if __name__ == "__main__":
