@@ -18,7 +18,7 @@ _ERRORS = 3.0
 """Standard errors by which predictions must be worse than the mean."""
 
 _MORE = 1.5
-"""Correlations are tried on later examples, and replaced by new ones, as soon as there are so many times as many."""
+"""The number of examples, as a multiple of that at the last trial, at which correlations are tried again."""
 
 _WORK, _CHUNK = 2_000_000_000, 2**21
 """Multiplications for one trial, n^3 for an example with n values, for which the last examples that fit are used; and
