@@ -1,18 +1,13 @@
-"""POPCA and its variants: the listing, all outcomes of pooled phases, and independence of streams."""
-
-from itertools import combinations, product
+"""POPCA and its variants: the listing, and the gain of importance sampling."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from budgetreg.algorithms import gonen_2016
 from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed import designs
-from budgetreg.revealed.designs import joint_inclusion, working_probabilities
 
 GUIDED = {"phase_one": 0.3, "mix": 0.2}
 
@@ -64,45 +59,6 @@ def test_zeros_and_full_rows():
     np.testing.assert_allclose(C, X.T @ X / 20, atol=1e-12)
 
 
-def test_pooled_phases_are_unbiased(monkeypatch):
-    """Over all draws of both halves of the first phase, and of the second phase."""
-    x, d, k = np.array([0.7, -1.1, 0.4, 0.2]), 4, 2
-    subsets = list(combinations(range(d), k))
-    uniform = designs.uniform_subset(d, k)
-    # One stream per outcome: the streams of a call take their subsets in the order of the phases.
-    outcomes = list(product(range(len(subsets)), repeat=3))
-    second_phase = []
-
-    class Drawn:
-        def __init__(self, outcome):
-            self.outcome = iter(outcome)
-
-    def draw(rng):
-        return designs.Draw(np.tile(subsets[next(rng.outcome)], (256, 1)))
-
-    def conditional_poisson(p, r):
-        weights = np.array([np.where(np.isin(np.arange(d), subset), p, 1 - p).prod() for subset in subsets])
-        second_phase.append(weights / weights.sum())
-        return designs.Design(draw, joint_inclusion(p, r))
-
-    monkeypatch.setattr(designs, "uniform_subset", lambda d, r: designs.Design(draw, uniform.probability))
-    monkeypatch.setattr(designs, "conditional_poisson", conditional_poisson)
-    data = Table(np.tile(x, (3, 1)), np.zeros(3))
-    accessor = Accessor(data, np.tile(np.arange(3), (len(outcomes), 1)), 1, k, [3])
-    rngs = [Drawn(outcome) for outcome in outcomes]
-    learner = SecondMomentLearner(
-        name="test", n_components=1, update="importance", phase_one=0.7, mix=0.1, replacement=False
-    )
-    ((_, C),) = gonen_2016.moment_estimates(learner, accessor, [3], rngs, k)
-    probability = (
-        np.array([subset[outcome[2]] for subset, outcome in zip(second_phase, outcomes, strict=True)])
-        / len(subsets) ** 2
-    )
-    assert probability.sum() == pytest.approx(1)
-    assert len({subset.tobytes() for subset in second_phase}) > 1
-    np.testing.assert_allclose(np.tensordot(probability, C, axes=1), np.outer(x, x), rtol=1e-10)
-
-
 def test_importance_sampling_has_less_error():
     d, m, k = 20, 4000, 3
     rng = np.random.default_rng(0)
@@ -121,21 +77,3 @@ def test_few_examples_are_enough():
         outputs, accessor = estimate(table(m, 5), 2, "importance", checkpoints=[m], **GUIDED)
         assert np.isfinite(outputs[m]).all()
         assert accessor.bill().total.tolist() == [[2 * m]]
-
-
-@given(st.lists(st.floats(0, 1e6) | st.just(0.0), min_size=2, max_size=12), st.data())
-@settings(max_examples=100, deadline=None)
-def test_working_probabilities(weights, data):
-    r = data.draw(st.integers(2, len(weights)))
-    weights = np.array(weights)
-    p = working_probabilities(weights, r, 0.1)
-    assert ((0.1 * r / len(weights) * (1 - 1e-9) <= p) & (p < 1)).all()
-    assert p.sum() == pytest.approx(r, abs=1e-5 * r)
-    assert (np.diff(p[np.argsort(weights)]) >= -1e-12).all()
-
-
-def test_working_probabilities_are_proportional_and_capped():
-    np.testing.assert_allclose(working_probabilities(np.array([1.0, 2, 3, 4]), 2, 1e-12), [0.2, 0.4, 0.6, 0.8])
-    capped = working_probabilities(np.array([10.0, 1, 1, 2]), 2, 1e-12)
-    np.testing.assert_allclose(capped, [1, 0.25, 0.25, 0.5], rtol=1e-5)
-    np.testing.assert_allclose(working_probabilities(np.zeros(4), 2, 0.5), np.full(4, 0.5))
