@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.zhu_2022 import PrimePCA, prime_pca
 from budgetreg.errors import ConfigError
@@ -74,41 +73,10 @@ def test_core_equals_the_listing(holes, m, sigma, n_iter):
     assert not holes or len(set(np.isfinite(seen[0]).sum(axis=1))) > 3
 
 
-def test_rows_are_chosen_by_sigma():
-    """Which rows are good changes the subspace, and if none is, the first subspace remains."""
-    X = factors(300, 12, 2, 0.3)
-    every, some, none = (fitted(X, 5, 2, sigma=sigma, n_iter=5)[0][300][0] for sigma in (1e6, 1.5, 0.1))
-    (_, seen) = fitted(X, 5, 2)
-    counts = 1.0 * np.isfinite(seen[0]).T @ np.isfinite(seen[0])
-    Y = np.nan_to_num(seen[0])
-    first = np.linalg.eigh(Y.T @ Y / counts)[1][:, -2:]
-    np.testing.assert_allclose(projections(none), projections(first), atol=1e-9)
-    assert np.abs(projections(every) - projections(some)).max() > 1e-3
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_noisy_subspaces_are_recovered_better_than_from_zeros_or_products(seed):
-    m, d, k, n = 1000, 20, 6, 2
-    X = factors(m, d, n, 0.3, seed)
-    C = X.T @ X / m
-    prime = lost(C, fitted(X, k, n, F=3)[0][m])
-    zeros, products = (
-        lost(C, fitted(X, k, n, F=3, kind=SecondMomentLearner, update=update, **options)[0][m])
-        for update, options in (("zero_filled", {}), ("active", {"replacement": False}))
-    )
-    assert prime.max() < 0.5 * min(zeros.min(), products.min())
-
-
 def test_without_noise_the_subspace_is_exact():
     X = factors(400, 15, 2, 0.0)
     ((V,),) = fitted(X, 5, 2)[0].values()
     assert lost(X.T @ X, V[None]).item() < 1e-7  # as the steps end at a change of 1e-5
-
-
-def test_all_attributes_give_pca():
-    X = factors(50, 6, 6, 0.0)
-    ((V,),) = fitted(X, 6, 3)[0].values()
-    np.testing.assert_allclose(projections(V), projections(np.linalg.svd(X)[2][:3].T), atol=1e-10)
 
 
 def test_few_or_zero_examples_give_an_orthonormal_basis():

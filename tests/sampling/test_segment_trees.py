@@ -60,14 +60,6 @@ def test_inverter_is_the_inverse_distribution_function(data, d, n):
             assert low - 1e-9 * total <= u[i, f] * total <= high + 1e-9 * total
 
 
-def test_frequencies_follow_the_weights():
-    rng = np.random.default_rng(0)
-    w = rng.random((1, 61, 1)) * (rng.random((1, 61, 1)) > 0.3)
-    u = (np.arange(20_000)[:, None] + 0.5) / 20_000
-    drawn = draw(trees(w)[0], u)
-    np.testing.assert_allclose(np.bincount(drawn.ravel(), minlength=61) / 20_000, w[0, :, 0] / w.sum(), atol=1e-4)
-
-
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), d=st.sampled_from([5, 40, 300, 2500]))
 def test_trees_depend_only_on_their_final_weights(data, d):
@@ -137,14 +129,6 @@ def test_uniform_draws_are_uniform_and_subsets_have_no_repetition():
         np.testing.assert_allclose(share, k / d, atol=0.02)
     drawn = np.concatenate([uniform(rng, 6, 2) for _ in range(80)])
     np.testing.assert_allclose(np.bincount(drawn[:, 0] * 6 + drawn[:, 1]) / len(drawn), 1 / 36, atol=0.01)
-
-
-def test_every_subset_is_equally_likely():
-    rng = np.random.default_rng(2)
-    chosen = np.sort(np.concatenate([subset(rng, 5, 2) for _ in range(100)]), axis=1)
-    counts = np.bincount(chosen[:, 0] * 5 + chosen[:, 1])
-    np.testing.assert_allclose(counts[counts > 0] / len(chosen), 1 / 10, atol=0.01)
-    assert (counts > 0).sum() == 10
 
 
 @settings(max_examples=60, deadline=None)
