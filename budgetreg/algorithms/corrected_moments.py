@@ -305,6 +305,26 @@ def regressor(solver: str, sums: PairSums) -> np.ndarray:
     return path(everything)[:, last[0] if last.size else -1]
 
 
+def solved_streams(
+    solver: str, rescaled: Rescaled, F: int, d: int, given: SideInformation
+) -> tuple[np.ndarray, np.ndarray, list[PairSums]]:
+    """Return regressors (F, d, 1), intercepts (F, 1), and the sums of each stream that they follow from."""
+    W, b, kept = np.zeros((F, d, 1)), np.zeros((F, 1)), list[PairSums]()
+    for f in range(F):
+        sums = shown_sums(rescaled, f, d, given)
+        W[f, :, 0] = regressor(solver, sums)
+        b[f] = sums.mean[-1] - sums.mean[:-1] @ W[f, :, 0]
+        kept.append(sums)
+    return W, b, kept
+
+
+def shown_sums(rescaled: Rescaled, f: int, d: int, given: SideInformation) -> PairSums:
+    """Return a stream's sums, in which attributes that are left out have none."""
+    sums = pair_sums(rescaled.blocks, f, d, centred=given.centred, intercept=given.intercept)
+    sums.products[:, np.append(rescaled.left_out[f], False)] = 0
+    return sums
+
+
 def semidefinite(sums: Sequence[PairSums], f: int) -> JointMoments:
     """Return the joint moments of a stream with negative eigenvalues set to 0."""
     C, _ = sums[f].moments(np.arange(len(sums[f].examples)))
@@ -348,13 +368,7 @@ class CorrectedMoments(PairwiseLearner):
             if not collected.is_checkpoint:
                 continue  # no plans: the draws stay uniform
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            W, b, kept = np.zeros((F, d, 1)), np.zeros((F, 1)), list[PairSums]()
-            for f in range(F):
-                sums = pair_sums(rescaled.blocks, f, d, centred=given.centred, intercept=given.intercept)
-                sums.products[:, np.append(rescaled.left_out[f], False)] = 0
-                W[f, :, 0] = regressor(self.solver, sums)
-                b[f] = sums.mean[-1] - sums.mean[:-1] @ W[f, :, 0]
-                kept.append(sums)
+            W, b, kept = solved_streams(self.solver, rescaled, F, d, given)
             outputs = WithIntercept(W, b, selection=partial(semidefinite, kept))
             yield collected.examples, rescaled.as_revealed(outputs if given.centred or given.intercept else W)
 

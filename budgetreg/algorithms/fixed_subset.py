@@ -25,7 +25,6 @@ from budgetreg.algorithms.learner import (
     first_phase,
 )
 from budgetreg.data.dataset import Groups
-from budgetreg.metering.accessor import Accessor
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, revealed
 from budgetreg.revealed.columns import Rescaled
 from budgetreg.streams import BLOCK

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.corrected_moments import pair_sums, semidefinite
+from budgetreg.algorithms.corrected_moments import semidefinite, shown_sums
 from budgetreg.algorithms.learner import (
     ONE_PASS,
     RADIUS,
@@ -208,9 +208,7 @@ def regressors(
 
 def _moments(rescaled: Rescaled, d: int, given: SideInformation, f: int) -> JointMoments:
     """Return the corrected joint moments of what a stream revealed."""
-    sums = pair_sums(rescaled.blocks, f, d, centred=given.centred, intercept=given.intercept)
-    sums.products[:, np.append(rescaled.left_out[f], False)] = 0
-    return semidefinite([sums], 0)
+    return semidefinite([shown_sums(rescaled, f, d, given)], 0)
 
 
 def regressor(

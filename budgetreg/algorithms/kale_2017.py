@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.corrected_moments import PairSums, pair_sums, regressor
+from budgetreg.algorithms.corrected_moments import PairSums, solved_streams
 from budgetreg.algorithms.imputation import regressors
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
@@ -107,13 +107,9 @@ class TwoPhaseSparse(PairwiseLearner):
         """Return the sparse regressors of all streams, and the k attributes (F, k) that each weighs most."""
         F, d = accessor.n_streams, accessor.d
         rescaled = Rescaled(entries.blocks(), d, given.scaled, accessor.stored_units())
-        W, b, chosen = np.zeros((F, d, 1)), np.zeros((F, 1)), np.zeros((F, given.k), dtype=np.intp)
-        for f, order in enumerate(orders):
-            sums = pair_sums(rescaled.blocks, f, d, centred=given.centred, intercept=given.intercept)
-            sums.products[:, np.append(rescaled.left_out[f], False)] = 0
-            W[f, :, 0] = regressor(_SOLVERS[self.solver], sums)
-            b[f] = sums.mean[-1] - sums.mean[:-1] @ W[f, :, 0]
-            chosen[f] = np.sort(_largest(W[f, :, 0], sums, order)[: given.k])
+        W, b, kept = solved_streams(_SOLVERS[self.solver], rescaled, F, d, given)
+        streams = zip(W, kept, orders, strict=True)
+        chosen = np.stack([np.sort(_largest(w[:, 0], sums, order)[: given.k]) for w, sums, order in streams])
         centred = given.centred or given.intercept
         return rescaled.as_revealed(WithIntercept(W, b) if centred else W), chosen
 

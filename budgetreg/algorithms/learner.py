@@ -532,9 +532,35 @@ class PairwiseLearner(Learner):
 
 @dataclass(frozen=True)
 class SubspaceLearner(PairwiseLearner):
-    """Base class of learners of subspaces."""
+    """Base class of learners of subspaces.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimension of the subspace.
+    """
 
     n_components: int = option("the dimension of the subspace", whole(1), tried=(1, 3))
+
+    @property
+    def fits_weights(self) -> bool:
+        """Whether it fits a weight for each dimension to the attributes seen of an example."""
+        return False
+
+    def split_budget(self, k: int) -> BudgetSplit | None:
+        """Refuse a budget of 1, and of no more attributes than weights that are fitted to them.
+
+        Raises
+        ------
+        ConfigError
+            If the budget is too small.
+        """
+        if self.fits_weights and 1 < k <= self.n_components:
+            raise ConfigError(
+                f"k={k}: {self.name} fits {self.n_components} weights to the attributes of each example, and needs a "
+                f"budget above algo.n_components={self.n_components}"
+            )
+        return super().split_budget(k)
 
     @property
     def task(self) -> SubspaceLearning:

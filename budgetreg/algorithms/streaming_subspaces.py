@@ -18,7 +18,6 @@ from budgetreg.algorithms.learner import (
     STEP_SIZE,
     UNBOUNDED,
     Batching,
-    BudgetSplit,
     Parameter,
     Rngs,
     Settings,
@@ -27,7 +26,6 @@ from budgetreg.algorithms.learner import (
     Trajectory,
 )
 from budgetreg.config.options import one_of, option
-from budgetreg.errors import ConfigError
 from budgetreg.streams import blocks, subset
 
 if TYPE_CHECKING:
@@ -308,22 +306,10 @@ class StreamingLearner(SubspaceLearner):
                 if start + position + 1 in checkpoints:
                     yield start + position + 1, state.subspace()
 
-    def split_budget(self, k: int) -> BudgetSplit | None:
-        """Refuse a budget of 1, and of no more attributes than weights that are fitted to them.
-
-        Raises
-        ------
-        ConfigError
-            If the budget is too small.
-        """
-        super().split_budget(k)
-        n = self.n_components
-        if self.update != "oja" and k <= n:
-            raise ConfigError(
-                f"k={k}: {self.name} fits {n} weights to the attributes of each example, and needs a budget above "
-                f"algo.n_components={n}"
-            )
-        return None
+    @property
+    def fits_weights(self) -> bool:
+        """Whether weights are fitted to what is seen of an example; Oja's rule needs none."""
+        return self.update != "oja"
 
     @property
     def tuned(self) -> Sequence[str]:

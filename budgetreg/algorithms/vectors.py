@@ -131,7 +131,7 @@ class Averager:
     Raises
     ------
     ValueError
-        If the rule is unknown or a checkpoint is below 1.
+        If the rule is unknown.
 
     Examples
     --------
@@ -149,8 +149,6 @@ class Averager:
     def __init__(self, checkpoints: Sequence[int], average: str) -> None:
         if average not in AVERAGES:
             raise ValueError(f"average must be one of {', '.join(AVERAGES)}, not {average!r}")
-        if any(checkpoint < 1 for checkpoint in checkpoints):
-            raise ValueError("a checkpoint is a number of examples, at least 1")
         self._average, self._checkpoints = average, set(checkpoints)
         self._halves = {checkpoint // 2 for checkpoint in checkpoints} if average == "suffix" else set()
         self.marks = tuple(sorted(self._halves.union(checkpoints) - {0}))

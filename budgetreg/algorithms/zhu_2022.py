@@ -22,7 +22,6 @@ import numpy as np
 
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
-    BudgetSplit,
     Missing,
     Rngs,
     Settings,
@@ -31,7 +30,6 @@ from budgetreg.algorithms.learner import (
     Trajectory,
 )
 from budgetreg.config.options import POSITIVE, option, whole
-from budgetreg.errors import ConfigError
 from budgetreg.revealed.collection import AttributeDraws, Entries, reveal, rows_by_column
 from budgetreg.streams import BLOCK
 
@@ -109,6 +107,7 @@ class PrimePCA(SubspaceLearner):
     n_iter: int = option("the most steps", whole(1), tried=(1,))
 
     core = "prime_pca"
+    fits_weights = True
     continues = True
     missing = Missing.LEFT_OUT
     uses_free = True
@@ -132,17 +131,3 @@ class PrimePCA(SubspaceLearner):
             if stop in checkpoints:
                 (block,) = entries.blocks()
                 yield stop, np.stack([_subspace(i, x, d, self) for i, x in zip(*block, strict=True)])[:, None]
-
-    def split_budget(self, k: int) -> BudgetSplit | None:
-        """Refuse a budget with which no row is good.
-
-        Raises
-        ------
-        ConfigError
-            If the budget is too small.
-        """
-        n = self.n_components
-        if k <= n:
-            use = f"use a budget above algo.n_components={n}"
-            raise ConfigError(f"k={k}: {self.name} fits {n} weights to the attributes of each example; {use}")
-        return None

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import JointMoments
 from budgetreg.revealed.collection import Collected, Entries
 from budgetreg.revealed.designs import per_money, regression_weights
 

@@ -8,13 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.gonen_2016 import (
-    PAIR_ESTIMATES,
-    MatrixGradientLearner,
-    SecondMomentLearner,
-    Weights,
-    moment_estimates,
-)
+from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner, Weights, pair_estimates
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.designs import Draw, conditional_poisson
@@ -253,7 +248,7 @@ class PairsOracle(Oracle):
         s, q = drawn(scripts)
         N = len(scripts)
         w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
-        return PAIR_ESTIMATES[self.learner.update](s, q, _X[s], _X[q], w, alpha), probability
+        return pair_estimates(self.learner.update, s, q, _X[s], _X[q], w, alpha), probability
 
     def _square(self, k: int) -> float:
         """Return ``E |C^|^2`` of the mean of ``k/2`` independent pairs' estimates.

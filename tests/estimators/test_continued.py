@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.algorithms.learner import Observation
 from budgetreg.estimators import AELR, ESTIMATORS, BudgetEstimator, ObservationError, SGDImpute
 from budgetreg.estimators.parameters import learner_of

@@ -9,7 +9,7 @@ from sklearn.decomposition import FactorAnalysis
 
 from budgetreg.algorithms.factors import FactorAnalysis as Aefa
 from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend, kept, products
-from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.data.distributions import BiasedCoins, Hadamard, Spike
 from budgetreg.eigenspaces import leading
 from tests.learners.problems import likelihood, shuffled

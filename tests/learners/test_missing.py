@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms import cesa_bianchi_2010 as pairs
-from budgetreg.algorithms import gonen_2016, kukliansky_shamir_2015
+from budgetreg.algorithms import kukliansky_shamir_2015
 from budgetreg.algorithms.cesa_bianchi_2010 import PairCentring
-from budgetreg.algorithms.gonen_2016 import PAIR_ESTIMATES, MatrixGradientLearner, SecondMomentLearner
+from budgetreg.algorithms.gonen_2016 import mbeg
+from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates
 from budgetreg.algorithms.learner import Missing, SideInformation
 from budgetreg.algorithms.registry import members
 from budgetreg.metering.accessor import Accessor
@@ -118,7 +120,7 @@ def of_moved_pairs(m: np.ndarray, r: float) -> tuple[list[int], Callable[[Access
 def of_moments(k: int, **options: Any) -> tuple[list[int], Callable[[Accessor, list[Any]], Any]]:
     def estimate(accessor: Accessor, rngs: list[Any]) -> Any:
         learner = SecondMomentLearner(name="popca", n_components=1, **options)
-        ((_, C),) = gonen_2016.moment_estimates(learner, accessor, [1], rngs, k)
+        ((_, C),) = moment_estimates(learner, accessor, [1], rngs, k)
         return (C,)
 
     return [0] * k, estimate
@@ -156,20 +158,18 @@ def test_pooled_estimate_of_two_phases_is_unbiased():
     rows = rng.choice(len(MASKS), (F, m), p=PROBABILITIES)
     table = Table(np.where(MASKS, X, np.nan), np.zeros(len(MASKS)), available=MASKS, together=TOGETHER)
     rngs = [np.random.default_rng([1, f]) for f in range(F)]
-    ((_, C),) = gonen_2016.moment_estimates(learner, Accessor(table, rows, 1, 2, [m]), [m], rngs, 2)
+    ((_, C),) = moment_estimates(learner, Accessor(table, rows, 1, 2, [m]), [m], rngs, 2)
     off, error = np.abs(C.mean(axis=0) - np.outer(X, X)), C.std(axis=0) / np.sqrt(F)
     assert (off <= 5 * error).all()
     assert error.max() < np.abs(np.outer(X, X)).max() / 4
 
 
-@pytest.mark.parametrize("update", PAIR_ESTIMATES)
+@pytest.mark.parametrize("update", ["pairs", "singles"])
 @pytest.mark.parametrize("name", ["right", *WRONG])
 def test_mbeg_estimates_are_unbiased(monkeypatch, update, name):
     """Every pair that may be drawn, for every mask, enters the state with its estimate."""
     followed = []
-    monkeypatch.setattr(
-        gonen_2016.Weights, "move", lambda self, rows, change, step: followed.append((rows, change.copy()))
-    )
+    monkeypatch.setattr(mbeg.Weights, "move", lambda self, rows, change, step: followed.append((rows, change.copy())))
     mean = np.zeros((D, D))
     for mask, p in zip(MASKS, PROBABILITIES, strict=True):
         table = Table(np.where(mask, X, np.nan)[None], np.zeros(1), available=mask[None])

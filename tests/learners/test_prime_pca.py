@@ -87,6 +87,6 @@ def test_few_or_zero_examples_give_an_orthonormal_basis():
 
 def test_it_needs_more_attributes_than_dimensions():
     learner = PrimePCA(name="prime_pca", n_components=3)
-    with pytest.raises(ConfigError, match=r"k=3: .*use a budget above algo\.n_components=3"):
+    with pytest.raises(ConfigError, match=r"k=3: .*needs a budget above algo\.n_components=3"):
         learner.split_budget(3)
     assert learner.split_budget(4) is None

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from budgetreg.algorithms.popca import SecondMomentLearner, moment_estimates, popca
 
-from budgetreg.algorithms import gonen_2016
-from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed import designs
@@ -24,7 +23,7 @@ def estimate(data, k, update, orders=None, checkpoints=None, seeds=None, **optio
     accessor = Accessor(data, orders, 1, None, checkpoints)
     rngs = [np.random.default_rng([7, f]) for f in (range(len(orders)) if seeds is None else seeds)]
     learner = SecondMomentLearner(name=update, n_components=1, update=update, **options)
-    outputs = gonen_2016.moment_estimates(learner, accessor, checkpoints, rngs, k)
+    outputs = moment_estimates(learner, accessor, checkpoints, rngs, k)
     return dict(outputs), accessor
 
 
@@ -43,7 +42,7 @@ def test_core_equals_listing(replacement, seen):
         pi_1, pi_2 = 1 - (1 - 1 / d) ** k, 1 - 2 * (1 - 1 / d) ** k + (1 - 2 / d) ** k
     X = data.rows(np.arange(m))
     for checkpoint in (7, m):
-        expected = gonen_2016.popca(X[:checkpoint], drawn[:checkpoint], pi_1, pi_2)
+        expected = popca(X[:checkpoint], drawn[:checkpoint], pi_1, pi_2)
         np.testing.assert_allclose(outputs[checkpoint][0], expected, atol=1e-10)
         assert (outputs[checkpoint] == outputs[checkpoint].transpose(0, 2, 1)).all()
     assert accessor.bill().total.tolist() == [[m * k]]
