@@ -25,7 +25,7 @@ from budgetreg.algorithms.learner import (
     first_phase,
 )
 from budgetreg.data.dataset import Groups
-from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, revealed
+from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, pilot_entries, revealed
 from budgetreg.revealed.columns import Rescaled
 from budgetreg.streams import BLOCK
 
@@ -73,13 +73,10 @@ class FixedSubset(Learner):
         chosen from what was seen by then.
         """
         d, last = accessor.d, checkpoints[-1]
-        entries, orders = Entries(d + 1), [rng.permutation(d) for rng in rngs]
+        (entries, pilot), orders = pilot_entries(accessor), [rng.permutation(d) for rng in rngs]
         draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
-        X, y = accessor.pilot()
-        if X.shape[1]:
-            entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
-        m_1 = 0 if X.shape[1] else first_phase(SHARE, last)
-        chosen = self._chosen(entries, orders, accessor, given) if m_1 == 0 else None
+        m_1 = 0 if pilot else first_phase(SHARE, last)
+        chosen = self._chosen(entries, orders, accessor, given) if pilot else None
         for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, m_1})):
             accessor.open(start, stop)
             if chosen is None:

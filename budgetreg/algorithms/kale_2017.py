@@ -31,7 +31,7 @@ from budgetreg.algorithms.learner import (
 )
 from budgetreg.config.options import FRACTION, one_of, option
 from budgetreg.metering.table import WithIntercept
-from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, revealed
+from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, pilot_entries, revealed
 from budgetreg.revealed.columns import Rescaled
 from budgetreg.streams import BLOCK
 
@@ -77,11 +77,8 @@ class TwoPhaseSparse(PairwiseLearner):
     ) -> Trajectory:
         """Choose the attributes after the first phase; there is one setting and nothing to tune, see `Learner.fit`."""
         d, last = accessor.d, checkpoints[-1]
-        first, second, orders = Entries(d + 1), Entries(d + 1), [rng.permutation(d) for rng in rngs]
+        (first, _), second, orders = pilot_entries(accessor), Entries(d + 1), [rng.permutation(d) for rng in rngs]
         draws = [AttributeDraws(rng, d, given.k) for rng in rngs]
-        X, y = accessor.pilot()
-        if X.shape[1]:
-            first.add(np.broadcast_to(np.arange(d), X.shape), X, y)
         m_1 = first_phase(self.phase_one, last)
         chosen = None
         for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, m_1})):

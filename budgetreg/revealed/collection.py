@@ -86,35 +86,12 @@ class Entries:
         return self._blocks
 
 
-def labelled(blocks: Sequence[Block], f: int, phases: Sequence[int], d: int) -> tuple[list[Block], int, Sequence[int]]:
-    """Return the examples whose target is known, for learners of how attributes depend on it.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Everything revealed; the last value of each example is its target.
-    f : int
-        A stream.
-    phases : sequence of int
-        Numbers of examples, the last that of all.
-    d : int
-        Number of attributes.
-
-    Returns
-    -------
-    blocks : list of Block
-        Examples of the stream, if there are others; all if no target is known.
-    f : int
-        Where the stream is in them.
-    phases : sequence of int
-        As many of the numbers of examples.
-    """
-    known = [block.attributes[f, :, -1] == d for block in blocks]
-    every = np.concatenate(known)
-    if every.all() or not every.any():
-        return list(blocks), f, phases
-    alone = [Block(*(part[f : f + 1, rows] for part in block)) for block, rows in zip(blocks, known, strict=True)]
-    return [block for block in alone if block.values.size], 0, [int(every[:end].sum()) for end in phases]
+def pilot_entries(accessor: Accessor) -> tuple[Entries, int]:
+    """Return entries with targets that hold the pilot, and the number of its rows."""
+    entries, (X, y) = Entries(accessor.d + 1), accessor.pilot()
+    if X.shape[1]:
+        entries.add(np.broadcast_to(np.arange(accessor.d), X.shape), X, y)
+    return entries, X.shape[1]
 
 
 def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> tuple[csr_array, csr_array]:
@@ -334,16 +311,11 @@ def collect(
         What attributes cost, if plans are to depend on it.
     """
     d, last = accessor.d, checkpoints[-1]
-    entries, draws, changes = (
-        Entries(d + 1),
+    entries, pilot = pilot_entries(accessor)
+    draws, changes = (
         [AttributeDraws(rng, d, k, accessor.free, accessor.groups) for rng in rngs],
-        [],
+        [pilot] if pilot else [],
     )
-    X, y = accessor.pilot()
-    pilot = X.shape[1]
-    if pilot:
-        entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
-        changes.append(pilot)
     first = -(-2 * draws[0].priced.size // k)
     doublings = range(last.bit_length() if k < draws[0].priced.size else 0)
     plans = {first << times for times in doublings if first << times < last}
@@ -399,22 +371,17 @@ def collect_everything(accessor: Accessor, checkpoints: Sequence[int]) -> Iterat
     checkpoints : sequence of int
         Increasing.
     """
-    d = accessor.d
-    X, y = accessor.pilot()
-    pilot = X.shape[1]
     by_width: dict[int, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
     for start, stop in pairwise(sorted({*range(0, checkpoints[-1], BLOCK), *checkpoints})):
         for part in _present(accessor, start, stop):
             by_width.setdefault(part[0].shape[2], []).append(part)
         if stop not in checkpoints:
             continue
-        entries = Entries(d + 1)
-        if pilot:
-            entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
+        entries, pilot = pilot_entries(accessor)
         for width in sorted(by_width):
             for part in by_width[width]:
                 entries.add(*part)
-        yield Collected(stop, True, False, entries, (*([pilot] if pilot else []), pilot + stop), [])
+        yield Collected(stop, True, False, entries, (pilot, pilot + stop) if pilot else (stop,), [])
 
 
 def _present(accessor: Accessor, start: int, stop: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from budgetreg.revealed.collection import Collected, Entries
+from budgetreg.revealed.collection import Collected, pilot_entries
 from budgetreg.revealed.designs import per_money, regression_weights
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ class _Buyer:
         heads = np.arange(d) if accessor.groups is None else accessor.groups.head_of
         leads, self._units = np.unique(heads, return_inverse=True)
         self._prices = purse.prices[leads]
-        X, y = accessor.pilot()
-        self._pilot, self._y = (X, y), accessor.targets()[0]
+        X, _ = accessor.pilot()
+        self._y = accessor.targets()[0]
         # The pilot's rows are examples of which nothing more can be bought.
         self._available = np.vstack([accessor.available(self._everything)[0], np.zeros(X.shape[1:], dtype=bool)])
         self._seen = np.vstack([np.zeros((n, d), dtype=bool), np.ones(X.shape[1:], dtype=bool)])
@@ -157,11 +157,8 @@ class _Buyer:
 
     def collected(self, amount: int, is_checkpoint: bool, is_plan: bool) -> Collected:
         """Return everything bought so far, the pilot first, then the examples in order of their numbers of values."""
-        n, d = self._values.shape
-        entries, (X, y) = Entries(d + 1), self._pilot
-        pilot = X.shape[1]
-        if pilot:
-            entries.add(np.broadcast_to(np.arange(d), X.shape), X, y)
+        n = len(self._values)
+        entries, pilot = pilot_entries(self._accessor)
         shown = self._seen[:n] & self._available[:n]
         counts = shown.sum(axis=1)
         for count in np.unique(counts[counts > 0]):
