@@ -365,12 +365,11 @@ class CorrectedMoments(PairwiseLearner):
         """
         F, d = accessor.n_streams, accessor.d
         for collected in collect(accessor, checkpoints, rngs, given.k):
-            if not collected.is_checkpoint:
-                continue  # no plans: the draws stay uniform
-            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            W, b, kept = solved_streams(self.solver, rescaled, F, d, given)
-            outputs = WithIntercept(W, b, selection=partial(semidefinite, kept))
-            yield collected.examples, rescaled.as_revealed(outputs if given.centred or given.intercept else W)
+            if collected.is_checkpoint:  # no plans: the draws stay uniform
+                rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
+                W, b, kept = solved_streams(self.solver, rescaled, F, d, given)
+                outputs = WithIntercept(W, b, selection=partial(semidefinite, kept))
+                yield collected.examples, rescaled.as_revealed(outputs if given.centred or given.intercept else W)
 
     @property
     def words(self) -> Sequence[str]:

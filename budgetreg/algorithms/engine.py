@@ -262,20 +262,17 @@ class _CountedDraws:
 
     def close(self, nonzero: np.ndarray) -> None:
         """Pay for the whole block."""
-        self._accessor.pay(self._shape[2] * self._paying(nonzero))
-
-    def _paying(self, at_end: np.ndarray) -> np.ndarray:
-        """Return 1 for skipped steps with ``w != 0``, else 0: (F, T, G)."""
-        result = np.ones((*self._shape[:2], at_end.shape[1]), dtype=np.int32)
-        if not (at_end.all() and all(nonzero.all() for _, _, nonzero in self._rounds)):
-            result[:] = at_end[:, None]
-            begin = np.zeros(len(at_end), dtype=np.intp)
-            for live, position, nonzero in self._rounds:
+        F, T, k_ip = self._shape
+        paying = np.empty((F, T, nonzero.shape[1]), dtype=np.int32)  # 1 for skipped steps with w != 0
+        paying[:] = nonzero[:, None]
+        if not (nonzero.all() and all(before.all() for _, _, before in self._rounds)):
+            begin = np.zeros(F, dtype=np.intp)
+            for live, position, before in self._rounds:
                 for f in np.flatnonzero(live):
-                    result[f, begin[f] : position[f]] = nonzero[f]
+                    paying[f, begin[f] : position[f]] = before[f]
                     begin[f] = position[f]
-        result[self._points.stream, self._points.position] = 0
-        return result
+        paying[self._points.stream, self._points.position] = 0
+        self._accessor.pay(k_ip * paying)
 
 
 DataPointSampler = Callable[[np.random.Generator, int, int], np.ndarray]

@@ -49,7 +49,6 @@ from budgetreg.metering.table import WithIntercept
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.table import Outputs
 
 
 @dataclass(frozen=True)
@@ -191,12 +190,10 @@ class OfflineLearner(Learner):
                 examples = stream.centred(given.centred, given.intercept)
                 scale = stream.scale(given.centred) if given.scaled else np.ones(accessor.d)
                 solutions.append(examples.solved(solve, settings["B"], guess, scale))
-            outputs: Outputs = np.stack(solutions)
-            if given.centred or given.intercept:
-                origins = [stream.origin(given.centred, given.intercept) for stream in streams]
-                b = np.stack([r - m @ w for (m, r), w in zip(origins, solutions, strict=True)])
-                outputs = WithIntercept(np.stack(solutions), b)
-            yield checkpoint, outputs
+            origins = [stream.origin(given.centred, given.intercept) for stream in streams]
+            b = np.stack([r - m @ w for (m, r), w in zip(origins, solutions, strict=True)])
+            W = np.stack(solutions)
+            yield checkpoint, WithIntercept(W, b) if given.centred or given.intercept else W
 
     @property
     def words(self) -> Sequence[str]:
@@ -315,20 +312,17 @@ class LeastSquares:
 
 def solve_lasso(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
     """Return the minimisers (d, G) over 1-balls."""
-    from budgetreg.algorithms.least_squares import lasso, lasso_path
+    from budgetreg.algorithms.least_squares import lasso, lasso_path  # here, as SciPy loads slowly
 
-    if examples.X is None:
-        return lasso(examples.gram, examples.b, radii, examples.guess)
     X = examples.X
+    if X is None:
+        return lasso(examples.gram, examples.b, radii, examples.guess)
     return lasso_path(lambda j: X[:, j] @ X, examples.squares(), examples.b, radii)
 
 
 def solve_ridge(examples: LeastSquares, radii: np.ndarray) -> np.ndarray:
     """Return the minimisers (d, G) over 2-balls."""
-    from budgetreg.algorithms.least_squares import (  # imported here because SciPy loads slowly
-        ridge,
-        ridge_of_rows,
-    )
+    from budgetreg.algorithms.least_squares import ridge, ridge_of_rows  # here, as SciPy loads slowly
 
     if not examples.b.any():
         return np.zeros((len(examples.b), len(radii)))

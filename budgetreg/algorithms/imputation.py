@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -94,20 +94,10 @@ class ImputationLearner(PairwiseLearner):
 
         There is one setting and nothing to tune; see `Learner.fit`.
         """
+        ways: dict[str, Any] = {"impute": self.impute, "rescale": self.rescale, "with_target": self.with_target}
         for collected in collect(accessor, checkpoints, rngs, given.k):
-            if not collected.is_checkpoint:
-                continue  # no plans: the draws stay uniform
-            yield (
-                collected.examples,
-                regressors(
-                    collected.entries,
-                    accessor,
-                    given,
-                    impute=self.impute,
-                    rescale=self.rescale,
-                    with_target=self.with_target,
-                ),
-            )
+            if collected.is_checkpoint:  # no plans: the draws stay uniform
+                yield collected.examples, regressors(collected.entries, accessor, given, **ways)
 
     @property
     def most_attributes(self) -> int | None:
@@ -151,14 +141,7 @@ class ImputationLearner(PairwiseLearner):
 
 
 def regressors(
-    entries: Entries,
-    accessor: Accessor,
-    given: SideInformation,
-    *,
-    impute: str,
-    rescale: bool,
-    with_target: bool = False,
-    among: np.ndarray | None = None,
+    entries: Entries, accessor: Accessor, given: SideInformation, *, among: np.ndarray | None = None, **ways: Any
 ) -> Outputs:
     """Return the ridge regressors of all streams, of values as they were revealed.
 
@@ -170,10 +153,10 @@ def regressors(
         The streams.
     given : SideInformation
         Whether values are scaled and centred, and whether there is an intercept.
-    impute, rescale, with_target
-        As for `regressor`.
     among : ndarray of int, shape (F, n), optional
         The attributes of each stream's regressor, filled up with d; all by default.
+    **ways
+        impute, rescale, with_target: as for `regressor`.
     """
     rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
     W, b = np.zeros((accessor.n_streams, accessor.d, 1)), np.zeros((accessor.n_streams, 1))
@@ -189,17 +172,8 @@ def regressors(
         if among is not None:
             some = among[f][among[f] < accessor.d]
             X = X[:, some]
-        W[f, some, 0], b[f] = regressor(
-            X,
-            y,
-            impute=impute,
-            rescale=rescale,
-            with_target=with_target,
-            centred=given.centred,
-            intercept=given.intercept,
-            excess=rescaled.excess[f],
-            limited=bool(left_out.any()),
-        )
+        tails = {"excess": rescaled.excess[f], "limited": bool(left_out.any())}
+        W[f, some, 0], b[f] = regressor(X, y, centred=given.centred, intercept=given.intercept, **tails, **ways)
     if not (given.centred or given.intercept):
         return rescaled.as_revealed(W)
     selection = partial(_moments, rescaled, accessor.d, given) if among is None else None

@@ -312,10 +312,8 @@ def collect(
     """
     d, last = accessor.d, checkpoints[-1]
     entries, pilot = pilot_entries(accessor)
-    draws, changes = (
-        [AttributeDraws(rng, d, k, accessor.free, accessor.groups) for rng in rngs],
-        [pilot] if pilot else [],
-    )
+    draws = [AttributeDraws(rng, d, k, accessor.free, accessor.groups) for rng in rngs]
+    changes = [pilot] if pilot else []
     first = -(-2 * draws[0].priced.size // k)
     doublings = range(last.bit_length() if k < draws[0].priced.size else 0)
     plans = {first << times for times in doublings if first << times < last}
