@@ -32,7 +32,7 @@ def test_every_option_takes_several_values_in_some_learner():
     """Except updates, which are learners of their own, options with one value, and moments, as checks have no pilot.
 
     Plans that ignore prices are those of equal prices, which tests of prices compare. What is declared as
-    `options_without_draws` needs k = d, whereas checks see fewer attributes; `tests.revealed.test_everything` compares
+    `options_without_draws` needs k = d, whereas checks see fewer attributes; `tests.revealed.test_collection` compares
     it with draws.
     """
     seen = {core: {name: set() for name in options_of(learner)} for core, learner in cores().items()}

@@ -1,4 +1,4 @@
-"""MBEG and MBEG+: the listing, and weight matrices after steps of any size."""
+"""POPCA, MBEG and their variants: the listings, the gain of importance sampling, and weights after huge steps."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,86 @@ import pytest
 from budgetreg import streams
 from budgetreg.algorithms.gonen_2016 import mbeg
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner, decompose
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates, popca
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.revealed import designs
+
+# POPCA
+
+
+GUIDED = {"phase_one": 0.3, "mix": 0.2}
+
+
+def table(m, d, seed=0, seen=0.5):
+    rng = np.random.default_rng(seed)
+    return Table(rng.normal(size=(m, d)) * (rng.random((m, d)) < seen), np.zeros(m))
+
+
+def estimate(data, k, update, F=1, checkpoints=None, **options):
+    """Return {checkpoint: C (F, d, d)} and the accessor."""
+    m = len(data.y)
+    checkpoints = checkpoints or [m]
+    accessor = Accessor(data, np.tile(np.arange(m), (F, 1)), 1, None, checkpoints)
+    learner = SecondMomentLearner(name=update, n_components=1, update=update, **options)
+    rngs = [np.random.default_rng([7, f]) for f in range(F)]
+    return dict(moment_estimates(learner, accessor, checkpoints, rngs, k)), accessor
+
+
+@pytest.mark.parametrize("seen", [0.15, 1.0])
+@pytest.mark.parametrize("replacement", [False, True])
+def test_popca_equals_its_listing(replacement, seen):
+    """Over several blocks: ``x^x^'/pi_2 + (1/pi_1 - 1/pi_2) diag(x^x^')``, example by example."""
+    m, d, k = 300, 30, 4
+    data = table(m, d, seen=seen)
+    outputs, accessor = estimate(data, k, "active", checkpoints=[7, m], replacement=replacement)
+    rng = np.random.default_rng([7, 0])
+    design = designs.with_replacement(d, k) if replacement else designs.uniform_subset(d, k)
+    drawn = np.concatenate([design.draw(rng).attributes for _ in range(2)])
+    pi_1, pi_2 = k / d, k * (k - 1) / (d * (d - 1))
+    if replacement:
+        pi_1, pi_2 = 1 - (1 - 1 / d) ** k, 1 - 2 * (1 - 1 / d) ** k + (1 - 2 / d) ** k
+    X = data.rows(np.arange(m))
+    for checkpoint in (7, m):
+        expected = popca(X[:checkpoint], drawn[:checkpoint], pi_1, pi_2)
+        np.testing.assert_allclose(outputs[checkpoint][0], expected, atol=1e-10)
+        assert (outputs[checkpoint] == outputs[checkpoint].transpose(0, 2, 1)).all()
+    assert accessor.bill().total.tolist() == [[m * k]]
+
+
+def test_zeros_and_full_rows():
+    data = table(20, 6)
+    X = data.rows(np.arange(20))
+    np.testing.assert_allclose(estimate(data, 2, "full")[0][20][0], X.T @ X / 20, atol=1e-12)
+    C = estimate(data, 3, "zero_filled")[0][20][0]
+    drawn = designs.uniform_subset(6, 3).draw(np.random.default_rng([7, 0])).attributes[:20]
+    X = np.where((drawn[:, :, None] == np.arange(6)).any(axis=1), X, 0.0)
+    np.testing.assert_allclose(C, X.T @ X / 20, atol=1e-12)
+
+
+def test_importance_sampling_has_less_error():
+    d, m, k = 20, 4000, 3
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, d)) * np.where(np.arange(d) < 4, 1.0, 0.05)
+    data, C = Table(X, np.zeros(m)), X.T @ X / m
+    errors = {}
+    for update, options in (("active", {}), ("importance", GUIDED)):
+        outputs, accessor = estimate(data, k, update, 10, **options)
+        errors[update] = np.square(outputs[m] - C).sum(axis=(1, 2)).mean()
+        assert (accessor.bill().most == k).all()
+    assert errors["importance"] < 0.2 * errors["active"]
+
+
+def test_few_examples_are_enough():
+    for m in (1, 2, 3):
+        outputs, accessor = estimate(table(m, 5), 2, "importance", checkpoints=[m], **GUIDED)
+        assert np.isfinite(outputs[m]).all()
+        assert accessor.bill().total.tolist() == [[2 * m]]
+
+
+# MBEG
+
 
 BLOCK = 16
 
@@ -20,15 +97,8 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(module, "BLOCK", BLOCK)
 
 
-def examples(m, d, seed=0, sparse=0.4):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(m, d)) @ np.diag(np.linspace(1.5, 0.2, d)) * (rng.random((m, d)) > sparse)
-    return X / np.sqrt(d)
-
-
-def run(X, streams=(0,), eta=(0.05,), checkpoints=None, *, k=4, n=2, update="pairs", alpha=0.2, output="top"):
+def run(X, streams, eta, checkpoints, *, k, n, update, alpha, output="top"):
     """Run the core along some streams, each with its order and draws."""
-    checkpoints = checkpoints or [len(X)]
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
     accessor = Accessor(Table(X, np.zeros(len(X))), orders, len(eta), k, checkpoints)
     rngs = [np.random.default_rng([9, f]) for f in streams]
@@ -51,8 +121,9 @@ def listing(X, rng, *, k, n, update, alpha, eta):
 @pytest.mark.parametrize(
     ("update", "alpha", "n"), [("pairs", "theory", 1), ("pairs", 0.1, 2), ("singles", 0.3, 2), ("singles", "theory", 1)]
 )
-def test_core_equals_listing(small_blocks, update, alpha, n):
-    X, eta = examples(24, 5), [0.01, 0.5]
+def test_mbeg_equals_its_listing(small_blocks, update, alpha, n):
+    rng, eta = np.random.default_rng(0), [0.01, 0.5]
+    X = rng.normal(size=(24, 5)) * np.linspace(1.5, 0.2, 5) * (rng.random((24, 5)) > 0.4) / np.sqrt(5)
     checkpoints = [1, 12, 16, 24]
     options = {"k": 4, "n": n, "update": update, "alpha": alpha}
     top, accessor = run(X, [0, 1], eta, checkpoints, **options)
