@@ -146,14 +146,6 @@ def test_extreme_steps_equal_the_listing(update, B, parameter, target, tolerance
     np.testing.assert_allclose(outputs[c][0, :, 0], iterates[:c].mean(axis=0), rtol=0, atol=tolerance * B)
 
 
-def test_order_of_checkpoints_does_not_change_draws():
-    X, y = problem(600, 20, seed=3)
-    draw = {"update": "eg", "data_point": "uniform", "k_x": 3, "k_ip": 1, "average": "all"}
-    few, _ = run(X, y, [0], {"B": [2.0], "eta": [0.1]}, [600], **draw)
-    many, _ = run(X, y, [0], {"B": [2.0], "eta": [0.1]}, [7, 255, 256, 300, 599, 600], **draw)
-    np.testing.assert_allclose(many[600], few[600], rtol=0, atol=1e-14)
-
-
 def literal(update, X, y, rng, m, sampler, k_x, k_ip, *rest, **options):
     """Return iterates and payments of a listing on the next blocks of draws."""
     attributes, uniforms = draws(rng, m, X.shape[1], sampler, k_x, k_ip)
@@ -175,20 +167,9 @@ def test_moment_based_draws_equal_the_listing(update, eta, inner_product):
     _, iterates, paid = literal(
         update, X[order] * SCALE, y[order], generator("test", 0), 600, sampler, 4, 3, 1.5, eta, **guide
     )
-    outputs, bill = run(
-        X,
-        y,
-        [0],
-        {"B": [1.5], "eta": [eta]},
-        [300, 600],
-        update=update,
-        data_point="moment",
-        inner_product=inner_product,
-        k_x=4,
-        k_ip=3,
-        average="suffix",
-        moments=moments[None],
-    )
+    draw = {"update": update, "data_point": "moment", "inner_product": inner_product, "k_x": 4, "k_ip": 3}
+    settings = {"B": [1.5], "eta": [eta]}
+    outputs, bill = run(X, y, [0], settings, [300, 600], average="suffix", moments=moments[None], **draw)
     np.testing.assert_allclose(outputs[600][0, :, 0], average(iterates, "suffix"), rtol=0, atol=1e-9)
     assert bill.at[300][0, 0] == paid[:300].sum()
 
@@ -208,19 +189,8 @@ def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing)
     eps = min(1, 23 * np.log(2 * 23 / 0.05) / (3 * m_1)) if smoothing == "theory" else smoothing
     A = estimated_moments(rows[:m_1], attributes, eps)
     assert len(np.unique(attributes)) == 23 and A[5] == 13 / 6 * eps
-    steps = two_phases(
-        update,
-        rows,
-        y[order],
-        attributes,
-        numbers,
-        np.concatenate([first, second]),
-        2.0,
-        etas,
-        eps,
-        0.1,
-        improved=inner_product == "moment",
-    )
+    drawn, improved = (attributes, numbers, np.concatenate([first, second])), inner_product == "moment"
+    steps = two_phases(update, rows, y[order], *drawn, 2.0, etas, eps, 0.1, improved=improved)
     iterates, paid = map(list, zip(*steps, strict=True))
     early, late, paid = np.array(iterates[:m_1]), np.array(iterates[m_1:]), np.array([*map(len, paid)])
     start = early.mean(axis=0)
@@ -232,15 +202,9 @@ def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing)
     learner = TwoPhaseLearner(
         name="test", update=update, inner_product=inner_product, phase_one=0.375, smoothing=smoothing, mix=0.1
     )
-    outputs = dict(
-        learner.fit(
-            accessor,
-            {"B": np.array([2.0]), "eta": np.array([etas[0]]), "eta_two": np.array([etas[1]])},
-            [100, 500, 800],
-            [generator("test", 0)],
-            SideInformation(5, BudgetSplit(3, 2)),
-        )
-    )
+    settings = {"B": np.array([2.0]), "eta": np.array([etas[0]]), "eta_two": np.array([etas[1]])}
+    given = SideInformation(5, BudgetSplit(3, 2))
+    outputs = dict(learner.fit(accessor, settings, [100, 500, 800], [generator("test", 0)], given))
     np.testing.assert_allclose(outputs[100][0, :, 0], early[:100].mean(axis=0), rtol=0, atol=1e-12)
     np.testing.assert_allclose(outputs[500][0, :, 0], late[:200].mean(axis=0), rtol=0, atol=1e-9)
     np.testing.assert_allclose(outputs[800][0, :, 0], late.mean(axis=0), rtol=0, atol=1e-9)
@@ -249,29 +213,17 @@ def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing)
     assert bill.at[100][0, 0] == paid[:100].sum()
 
 
-def _regression(m, d):
-    rng = np.random.default_rng(7)
-    X, w = rng.normal(size=(m, d)), rng.normal(size=d)
-    w /= np.linalg.norm(w)
-    return X, X @ w + 0.1 * rng.normal(size=m), w
-
-
-def _paths(X, y, update):
-    """Return the last outputs (F, d), with steps so small that projections keep rounding errors."""
-    settings = {"B": [1.0 if update == "ogd" else 3.0], "eta": [0.003]}
-    split = {"k_x": 2, "k_ip": 2}
-    outputs, _ = run(
-        X, y, range(40), settings, [len(X)], scale=1, update=update, data_point="uniform", average="all", **split
-    )
-    return outputs[len(X)][:, :, 0]
-
-
 @pytest.mark.parametrize("update", ["ogd", "eg"])
 @pytest.mark.slow
 def test_rounding_does_not_change_the_distribution_of_outputs(update):
-    X, y, w = _regression(6000 if update == "ogd" else 2000, 20)
+    """With steps so small that projections keep rounding errors."""
+    rng, m = np.random.default_rng(7), 6000 if update == "ogd" else 2000
+    X, w = rng.normal(size=(m, 20)), rng.normal(size=20)
+    w /= np.linalg.norm(w)
+    y, settings = X @ w + 0.1 * rng.normal(size=m), {"B": [1.0 if update == "ogd" else 3.0], "eta": [0.003]}
+    draw = {"update": update, "data_point": "uniform", "k_x": 2, "k_ip": 2, "average": "all"}
     rounded = X * (1 + np.random.default_rng(8).uniform(-1, 1, X.shape) * 2.0**-52)
-    here, there = _paths(X, y, update), _paths(rounded, y, update)
+    here, there = (run(Z, y, range(40), settings, [m], scale=1, **draw)[0][m][:, :, 0] for Z in (X, rounded))
     apart = np.linalg.norm(here - there, axis=1) / np.linalg.norm(here, axis=1)
     error, other = (((W - w) ** 2).sum(axis=1) for W in (here, there))
     if update == "eg":

@@ -7,7 +7,6 @@ from hypothesis.extra.numpy import arrays
 
 from budgetreg.algorithms.engine import rounds, sparse_points
 from budgetreg.algorithms.trees import FAN, Inverter, Layout, Minima, PrefixSums
-from budgetreg.streams import BLOCK, subset, uniform
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
@@ -117,18 +116,6 @@ def test_minima_find_every_key_up_to_a_bound(data, d):
             if row // layout.padded == stream[k]
         }
         assert sorted(zip(replica.tolist(), node.tolist(), strict=True)) == sorted(expected)
-
-
-def test_uniform_draws_are_uniform_and_subsets_have_no_repetition():
-    rng = np.random.default_rng(1)
-    for d, k in [(5, 5), (7, 3), (6, 1)]:
-        chosen = np.concatenate([subset(rng, d, k) for _ in range(80)])
-        assert chosen.shape == (80 * BLOCK, k)
-        assert all(len(set(row)) == k for row in chosen[:BLOCK])
-        share = np.bincount(chosen.ravel(), minlength=d) / len(chosen)
-        np.testing.assert_allclose(share, k / d, atol=0.02)
-    drawn = np.concatenate([uniform(rng, 6, 2) for _ in range(80)])
-    np.testing.assert_allclose(np.bincount(drawn[:, 0] * 6 + drawn[:, 1]) / len(drawn), 1 / 36, atol=0.01)
 
 
 @settings(max_examples=60, deadline=None)
