@@ -291,7 +291,4 @@ class TwoPhaseLearner(GuidedLearner):
     @property
     def words(self) -> Sequence[str]:
         """What it sees and how it moves."""
-        return (
-            "k attributes per example, the first of two phases estimating moments",
-            UPDATES.get(self.update, ""),
-        )
+        return ("k attributes per example, the first of two phases estimating moments", UPDATES.get(self.update, ""))

@@ -134,12 +134,7 @@ class AttributeDraws:
     """
 
     def __init__(
-        self,
-        rng: np.random.Generator,
-        d: int,
-        k: int,
-        free: np.ndarray | None = None,
-        groups: Groups | None = None,
+        self, rng: np.random.Generator, d: int, k: int, free: np.ndarray | None = None, groups: Groups | None = None
     ) -> None:
         self._rng, self._groups = rng, groups
         self._others: np.random.Generator | None = None

@@ -96,11 +96,7 @@ def test_core_equals_listing(update, data_point, k_x, k_ip, parameters, toleranc
         for rule, (outputs, bill) in results.items():
             for c in CHECKPOINTS:
                 np.testing.assert_allclose(
-                    outputs[c][f, :, g],
-                    average(iterates[:c], rule),
-                    rtol=0,
-                    atol=tolerance,
-                    err_msg=f"{rule} at {c}",
+                    outputs[c][f, :, g], average(iterates[:c], rule), rtol=0, atol=tolerance, err_msg=f"{rule} at {c}"
                 )
                 assert bill.at[c][f, g] == paid[:c].sum()
 

@@ -263,10 +263,7 @@ def test_draws_for_the_data_point_on_the_1_ball_ignore_prices(a: np.ndarray) -> 
 
 @pytest.mark.parametrize("update", ["ogd", "eg"])
 def test_equal_prices_change_nothing(update: str) -> None:
-    for weights in (
-        lambda c: data_point_weights(update, MOMENTS, c),
-        lambda c: inner_product_weights(MOMENTS, c),
-    ):
+    for weights in (lambda c: data_point_weights(update, MOMENTS, c), lambda c: inner_product_weights(MOMENTS, c)):
         np.testing.assert_array_equal(weights(np.ones(4)), weights(None))
 
 
