@@ -56,7 +56,7 @@ from budgetreg.algorithms import engine  # noqa: E402
 from budgetreg.algorithms.cesa_bianchi_2010 import aer  # noqa: E402
 from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS, next_block  # noqa: E402
 from budgetreg.algorithms.factors import StreamingFactorAnalysis  # noqa: E402
-from budgetreg.algorithms.hazan_koren_2012.gradients import STATES, GradientLearner, aelr, aerr  # noqa: E402
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import STATES, GradientLearner, aelr, aerr  # noqa: E402
 from budgetreg.algorithms.learner import BudgetSplit, Learner, SideInformation  # noqa: E402
 from budgetreg.algorithms.streaming_subspaces import StreamingLearner  # noqa: E402
 from budgetreg.data.attributes import read_prices  # noqa: E402

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import GradientLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.figures.looks import Style, style
 from budgetreg.metering.accessor import Accessor

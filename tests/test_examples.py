@@ -163,7 +163,7 @@ def test_a_mistake_of_another_package_gives_one_line(
         (":Learner", "cannot be loaded: "),
         ("budgetreg.data.distributions:KINDS", "must be a class of learners, derived from Learner, not a tuple"),
         (
-            "budgetreg.algorithms.hazan_koren_2012.gradients:SplitBudgetLearner",
+            "budgetreg.algorithms.hazan_koren_2012.aerr_aelr:SplitBudgetLearner",
             "must be a class of learners, .* not the class SplitBudget",
         ),
         ("budgetreg.algorithms.cesa_bianchi_2010:Baseline", "brings the name pairs, which is taken"),

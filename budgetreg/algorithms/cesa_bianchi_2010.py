@@ -70,7 +70,10 @@ def baseline(X: np.ndarray, y: np.ndarray, C: Sequence[np.ndarray]) -> tuple[np.
 
 
 def aer(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarray, B: float, lam: float) -> Steps:
-    """Run Algorithm 2, AER, on examples X (m, d) and y (m,); its inner loop prints ``x_j`` where ``x_i`` is meant.
+    """Run Algorithm 2, AER, on examples X (m, d) and y (m,).
+
+    Its inner loop prints ``x_j`` where ``x_i`` is meant. Its output is the mean of ``w_2 .. w_{m+1}``; here, as in the
+    papers that follow, that of ``w_1 .. w_m``.
 
     Parameters
     ----------
@@ -80,11 +83,11 @@ def aer(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, uniforms: np.ndarr
         Numbers in [0, 1) that become the attributes i.
     """
     w = np.zeros(X.shape[1])
-    for t, (x, target, drawn, u) in enumerate(zip(X, y, attributes, uniforms, strict=True), start=1):
-        i = invert(np.abs(w), u)
-        yield w, np.concatenate([drawn, i])
-        v = data_point(x, drawn)
-        y_ = inner_product(w, x, np.abs(w), i)
+    for t, (x, target, C, u) in enumerate(zip(X, y, attributes, uniforms, strict=True), start=1):
+        i = invert(np.abs(w), u)  # with P[i] = |w_i| / |w|_1
+        yield w, np.concatenate([C, i])
+        v = data_point(x, C)  # v_j += 2/k d x_j for each j of C
+        y_ = inner_product(w, x, np.abs(w), i)  # += 2/k sgn(w_i) |w|_1 x_i for each i
         w = aer_update(w, y_ - target, v, t, B, lam)
 
 

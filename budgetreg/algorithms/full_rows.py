@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.hazan_koren_2012.gradients import (
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
     aelr_regressor,
     aelr_update,
     aerr_update,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from budgetreg.algorithms.engine import Proportional, data_point_weights, inner_product_weights, run
-from budgetreg.algorithms.hazan_koren_2012.gradients import (
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
     STATES,
     GuidedLearner,
     aelr,
@@ -133,7 +133,7 @@ def estimated_moments(X: np.ndarray, attributes: np.ndarray, eps: float) -> np.n
     return np.asarray(np.where(times > 0, A, np.nanmean(A)) + 13 / 6 * eps)
 
 
-# What the theorems prescribe, see `budgetreg.algorithms.hazan_koren_2012.gradients`.
+# What the theorems prescribe, see `budgetreg.algorithms.hazan_koren_2012.aerr_aelr`.
 
 
 def moment_error(d: int, delta: float, k: int, m_1: int) -> float:

@@ -22,8 +22,8 @@ from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import COUNTERPARTS, GradientLearner, GuidedLearner
 from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
-from budgetreg.algorithms.hazan_koren_2012.gradients import COUNTERPARTS, GradientLearner, GuidedLearner
 from budgetreg.algorithms.imputation import SCALE_FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
 from budgetreg.algorithms.kale_2017 import TwoPhaseSparse
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments

@@ -6,8 +6,8 @@ import pytest
 from budgetreg.algorithms import full_rows, kukliansky_shamir_2015
 from budgetreg.algorithms.engine import ControlVariate, Proportional, data_point_weights
 from budgetreg.algorithms.gonen_2016 import mbeg
-from budgetreg.algorithms.hazan_koren_2012 import aesvr, gradients
-from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD, GradientLearner
+from budgetreg.algorithms.hazan_koren_2012 import aerr_aelr, aesvr
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import EG, OGD, GradientLearner
 from budgetreg.revealed import designs
 from budgetreg.revealed.designs import conditional_poisson
 from budgetreg.testing import checks
@@ -27,13 +27,13 @@ def fails(subject, check, reason):
 
 @pytest.mark.parametrize("name", ["aerr", "aelr"])
 def test_other_draws_for_the_data_point_fail(name, monkeypatch):
-    monkeypatch.setattr(gradients, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
+    monkeypatch.setattr(aerr_aelr, "DATA_POINT_SAMPLERS", {"uniform": Proportional(np.array([1.0, 2, 2, 1]))})
     fails(changed(name), "second moments", "square")
 
 
 @pytest.mark.parametrize(("name", "weights"), [("ddaerr", np.asarray), ("ddaelr", np.sqrt)])
 def test_moments_that_guide_by_the_other_rule_fail(name, weights, monkeypatch):
-    for module in (gradients, kukliansky_shamir_2015):
+    for module in (aerr_aelr, kukliansky_shamir_2015):
         monkeypatch.setattr(module, "data_point_weights", lambda update, moments, prices: weights(moments))
     for learner in (name, f"{name}_two_phase"):
         fails(changed(learner, prices="ignored"), "second moments", "square")
@@ -48,7 +48,7 @@ def test_ignored_prices_fail(name):
 
 
 def test_prices_that_guide_draws_they_should_not_guide_fail(monkeypatch):
-    monkeypatch.setattr(gradients, "data_point_weights", lambda *words: data_point_weights(*words) / words[-1])
+    monkeypatch.setattr(aerr_aelr, "data_point_weights", lambda *words: data_point_weights(*words) / words[-1])
     fails(changed("ddaelr"), "second moments", "square")
 
 
@@ -56,7 +56,7 @@ def test_other_draws_for_the_inner_product_fail(monkeypatch):
     def by_size(F, d, *rest):
         return OGD(F, d, *rest, root_moments=np.ones((F, d)))
 
-    monkeypatch.setattr(gradients, "STATES", {"ogd": by_size})
+    monkeypatch.setattr(aerr_aelr, "STATES", {"ogd": by_size})
     fails(changed("aerr"), "second moments", "square")
 
 
@@ -128,7 +128,7 @@ def test_a_step_that_is_not_clipped_fails(monkeypatch):
             super().step(taken, residual / 2)
             super().step(taken, residual / 2)
 
-    monkeypatch.setattr(gradients, "STATES", {"eg": Later})
+    monkeypatch.setattr(aerr_aelr, "STATES", {"eg": Later})
     fails(changed("aelr"), "boundary", "clipped or projected")
 
 

@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer
 from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS, Proportional, next_block
-from budgetreg.algorithms.hazan_koren_2012.gradients import (
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
     GradientLearner,
     aelr,
     aelr_exponents,

@@ -5,7 +5,7 @@ import pytest
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer
 from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS
-from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aelr, aerr
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.registry import load
 from budgetreg.errors import BudgetExceeded

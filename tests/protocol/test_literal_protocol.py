@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import brentq
 
 import budgetreg
-from budgetreg.algorithms.hazan_koren_2012.gradients import aelr, aerr
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aelr, aerr
 from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.api import plan
 from budgetreg.data.registry import load

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms.cesa_bianchi_2010 import pegasos_regularisation
-from budgetreg.algorithms.hazan_koren_2012.gradients import eg_step, ogd_step
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import eg_step, ogd_step
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions

@@ -11,8 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from budgetreg.algorithms.gonen_2016.mbeg import mbeg_bound, mbeg_least_examples, mbeg_step
 from budgetreg.algorithms.gonen_2016.popca import popca_bound
-from budgetreg.algorithms.hazan_koren_2012.aesvr import svr_step
-from budgetreg.algorithms.hazan_koren_2012.gradients import (
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
     aelr_bound,
     aerr_bound,
     ddaelr_step,
@@ -20,6 +19,7 @@ from budgetreg.algorithms.hazan_koren_2012.gradients import (
     eg_step,
     ogd_step,
 )
+from budgetreg.algorithms.hazan_koren_2012.aesvr import svr_step
 from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr_two_phase_step, ddaerr_two_phase_step, moment_error
 
 MOMENTS = np.array([0.25, 0.16, 0.09, 0.0])  # sum 0.5, 1/2-norm (0.5 + 0.4 + 0.3)^2 = 1.44

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from budgetreg.algorithms.hazan_koren_2012.gradients import aerr_update, ogd_step
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aerr_update, ogd_step
 from budgetreg.algorithms.learner import (
     UPDATES,
     BudgetSplit,
@@ -75,7 +75,7 @@ def aesvr(
     Parameters
     ----------
     X, y, attributes, B, eta
-        As for `budgetreg.algorithms.hazan_koren_2012.gradients.aerr`.
+        As for `budgetreg.algorithms.hazan_koren_2012.aerr_aelr.aerr`.
     calls : sequence of two pairs (int, iterator of float)
         For each example and call, the order n and uniforms that become attributes.
     delta, eps : float
