@@ -84,7 +84,7 @@ def aesvr(
     w = np.zeros(X.shape[1])
     for x, target, drawn, ((n_plus, u_plus), (n_minus, u_minus)) in zip(X, y, attributes, calls, strict=True):
         phi, j = float(smoothed_slope(np.array(-target), delta, eps)), list[int]()
-        if w.any():  # at 0 the residual is known
+        if w.any():  # line 2; at 0 the residual is known, and needs no draw
             plus, j = gen_est(w, x / eps, (target + delta) / eps, 2 * B / eps, n_plus, u_plus)
             minus, more = gen_est(w, x / eps, (target - delta) / eps, 2 * B / eps, n_minus, u_minus)
             phi, j = (plus + minus) / 2, j + more
@@ -97,13 +97,13 @@ def gen_est(
 ) -> tuple[float, list[int]]:
     """Return the estimate of ``f'(<w, x> - y)`` by Procedure 3, GenEst, and the attributes drawn for it.
 
-    The estimate of an even order is 0 for any draws, and needs none.
+    Line 2 draws the order n with probability ``2^{-(n+1)}``. An even one gives 0 for any draws, and needs none.
     """
     N = np.ceil(np.round(4 * B**2, 9))  # line 1
     if n % 2 == 0:
         return 0.0, []
     theta, drawn = [], []
-    for _ in range(n):  # 3 to 13
+    for _ in range(n):  # 3 to 13: each factor from one draw, or the mean of N
         u = [next(uniforms) for _ in range(1 if n <= 2 * log2(N) else int(N))]
         j = invert(w**2, np.array(u))
         theta.append(inner_product(w, x, w**2, j) - y)
