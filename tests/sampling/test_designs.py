@@ -190,19 +190,6 @@ def test_regression_weights_do_not_depend_on_the_unit_of_the_target(spread, unit
     assert (weights >= 0).all() and weights.sum() <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(("d", "r"), [(9, 2), (9, 4), (30, 5)])
-def test_pairs_are_seen_as_often_as_joint_inclusion_predicts(d, r):
-    """The frequencies in 100 blocks are within 5 standard errors, and single ones near the working probabilities."""
-    p = working_probabilities(np.random.default_rng(d).random(d) ** 3, r, 0.1)
-    draw, rng, n = designs.fixed_size(p, r), np.random.default_rng(0), 100 * BLOCK
-    seen = np.zeros((n, d))
-    np.put_along_axis(seen, np.concatenate([draw(rng).attributes for _ in range(100)]), 1.0, axis=1)
-    assert (seen.sum(axis=1) == r).all()
-    expected = joint_inclusion(p, r)
-    assert (np.abs(seen.T @ seen / n - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-9).all()
-    assert np.abs(np.diagonal(expected) - p).max() <= 0.1
-
-
 def test_all_attributes_are_nearly_certain_if_all_are_drawn() -> None:
     weights = np.array([1.0, *[0.8132702402002724] * 6])  # rounding makes six times a sixth of these exceed 1
     np.testing.assert_allclose(working_probabilities(weights, 7, 0.1), np.ones(7), atol=1e-5)
