@@ -40,10 +40,10 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     first_phase,
 )
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import BLOCK, blocks
 from budgetreg.config.options import FLAG, FRACTION, ONE, ZERO, one_of, option
-from budgetreg.errors import ConfigError
 from budgetreg.revealed import designs
-from budgetreg.streams import BLOCK, blocks
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -445,7 +445,7 @@ class Weights:
 
 def output_subspace(W: np.ndarray, n: int, choice: float | None) -> np.ndarray:
     """Return orthonormal columns (d, n): the leading ones of W, or those that a number in [0, 1) chooses."""
-    from budgetreg.eigenspaces import eigenspaces, leading  # here, as SciPy loads slowly
+    from budgetreg.algorithms.eigenspaces import eigenspaces, leading  # here, as SciPy loads slowly
 
     if choice is None:
         return leading(W, n)
@@ -636,7 +636,7 @@ class SecondMomentLearner(SubspaceLearner):
 
         There is one setting and nothing to tune.
         """
-        from budgetreg.eigenspaces import leading  # here, as SciPy loads slowly
+        from budgetreg.algorithms.eigenspaces import leading  # here, as SciPy loads slowly
 
         for checkpoint, moment in moment_estimates(self, accessor, checkpoints, rngs, given.k):
             yield checkpoint, np.stack([leading(C, self.n_components) for C in moment])[:, None]

@@ -26,9 +26,9 @@ from budgetreg.algorithms.learner import (
     SubspaceLearner,
     Trajectory,
 )
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import blocks, subset
 from budgetreg.config.options import one_of, option
-from budgetreg.errors import ConfigError
-from budgetreg.streams import blocks, subset
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from budgetreg import streams
 from budgetreg.algorithms import gonen_2016
 from budgetreg.algorithms.gonen_2016 import PAIR_ESTIMATES, MatrixGradientLearner, decompose
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.common import streams
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 

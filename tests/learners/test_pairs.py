@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from budgetreg.algorithms import cesa_bianchi_2010
 from budgetreg.algorithms.cesa_bianchi_2010 import Baseline
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.common.streams import BLOCK
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.streams import BLOCK
 
 D = 3
 ALL_PAIRS = list(product(range(D), repeat=2))

@@ -6,7 +6,7 @@ import pytest
 from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.zhu_2022 import PrimePCA, prime_pca
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from tests.learners.problems import shuffled

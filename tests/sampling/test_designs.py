@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budgetreg.common.streams import BLOCK, subset
 from budgetreg.revealed import designs
 from budgetreg.revealed.designs import joint_inclusion, working_probabilities
-from budgetreg.streams import BLOCK, subset
 
 
 def pairs_of(outcomes, probability, d):

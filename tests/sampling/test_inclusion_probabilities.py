@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from budgetreg.common.streams import BLOCK
 from budgetreg.revealed import designs
 from budgetreg.revealed.designs import joint_inclusion, regression_weights, working_probabilities
-from budgetreg.streams import BLOCK
 
 
 def test_half_of_the_weight_is_by_spread_and_half_by_the_regressor():

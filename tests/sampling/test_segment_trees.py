@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 from budgetreg.algorithms.engine import rounds, sparse_points
 from budgetreg.algorithms.trees import FAN, Inverter, Layout, Minima, PrefixSums
-from budgetreg.streams import BLOCK, subset, uniform
+from budgetreg.common.streams import BLOCK, subset, uniform
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 

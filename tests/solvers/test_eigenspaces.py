@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from budgetreg.eigenspaces import basis, eigenspaces, leading
+from budgetreg.algorithms.eigenspaces import basis, eigenspaces, leading
 from budgetreg.tasks import projection_losses
 
 

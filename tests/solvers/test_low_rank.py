@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.eigenspaces import leading, leading_of_sum
+from budgetreg.algorithms.eigenspaces import leading, leading_of_sum
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.data())

@@ -8,12 +8,12 @@ from budgetreg.algorithms.engine import ControlVariate
 from budgetreg.algorithms.hazan_koren_2012.gradients import EG, OGD, GradientLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.algorithms.vectors import data_point, invert
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import generator, uniform
 from budgetreg.config.catalogue import conf_dir
-from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
-from budgetreg.streams import generator, uniform
 from tests.learners.test_partial import SCALE, draws, problem
 
 STATES = {"ogd": (OGD, np.square), "eg": (EG, np.abs)}
