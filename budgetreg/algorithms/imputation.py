@@ -39,7 +39,8 @@ from budgetreg.common.streams import blocks, generator
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.metering.table import JointMoments, TargetMeans, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
-from budgetreg.revealed.columns import Rescaled, RunningScale, few_of_many, inflation
+from budgetreg.revealed.columns import Rescaled, RunningScale, inflation
+from budgetreg.revealed.tails import few_of_many
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

@@ -8,14 +8,8 @@ from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
 from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.columns import (
-    Rescaled,
-    StandardisedEntries,
-    excess,
-    inflation,
-    inverse_tail_index,
-    without_scale,
-)
+from budgetreg.revealed.columns import Rescaled, StandardisedEntries, inflation
+from budgetreg.revealed.tails import excess, inverse_tail_index, without_scale
 from tests.plans import planned
 
 BOTH = {"centred": True, "intercept": True}
