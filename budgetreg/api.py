@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from budgetreg.errors import ConfigError, DataError, UnfinishedError
-from budgetreg.files import at_home, digest, scratch_folder
-from budgetreg.notices import say
+from budgetreg.common.errors import ConfigError, DataError, UnfinishedError
+from budgetreg.common.files import at_home, digest, scratch_folder
+from budgetreg.common.notices import say
 from budgetreg.runs.tables import CURVE_FILES, MANIFEST
 
 if TYPE_CHECKING:

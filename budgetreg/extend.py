@@ -25,6 +25,8 @@ from budgetreg.algorithms.learner import (
     average_option,
 )
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2, sum_in_order
+from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.common.streams import BLOCK, blocks, generator, subset, uniform
 from budgetreg.config.options import (
     FLAG,
     FRACTION,
@@ -43,10 +45,8 @@ from budgetreg.config.options import (
 )
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import DatasetKind, Distribution, ExampleSource
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Outputs, Table, WithIntercept, sums
-from budgetreg.streams import BLOCK, blocks, generator, subset, uniform
 from budgetreg.tasks import Regression, SubspaceLearning
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import BallOracle, CheckError, LearnerUnderTest, Oracle, close, expect, same

@@ -20,8 +20,8 @@ from functools import cached_property
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.dataset import Dataset, row_blocks
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import JointMoments, Origin, Table
 
 Columns = Mapping[str, float | None]
@@ -300,7 +300,7 @@ class SubspaceJudge:
 
     @cached_property
     def _best(self) -> np.ndarray:
-        from budgetreg.eigenspaces import leading  # here, as scipy is slow to load
+        from budgetreg.algorithms.eigenspaces import leading  # here, as scipy is slow to load
 
         return leading(self.C, self.n)
 
@@ -374,7 +374,7 @@ def compare_with_best(C: np.ndarray, v: np.ndarray, best: np.ndarray) -> dict[st
     v : ndarray of float64, shape (d, n)
         The subspace, orthonormal columns.
     best : ndarray of float64, shape (d, n)
-        ``leading(C, n)`` of `budgetreg.eigenspaces`.
+        ``leading(C, n)`` of `budgetreg.algorithms.eigenspaces`.
 
     Returns
     -------

@@ -29,8 +29,8 @@ from pathlib import Path
 
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.cli.app import main as budgetreg
+from budgetreg.common.files import write_atomically
 from budgetreg.figures.specification import axes_of
-from budgetreg.files import write_atomically
 from budgetreg.runs.series import read_series
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,10 +18,10 @@ from scipy.stats import binom
 
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import GradientLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
+from budgetreg.common.streams import BLOCK, generator
 from budgetreg.figures.looks import Style, style
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.streams import BLOCK, generator
 
 FOLDS, LENGTH, WARM = 8, 3072, 1024
 B, MULTIPLES = 2.0, 2.0 ** np.arange(-6, 0)

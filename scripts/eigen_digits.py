@@ -23,16 +23,16 @@ from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
+from budgetreg.algorithms.eigenspaces import leading  # noqa: E402
 from budgetreg.algorithms.learner import SideInformation  # noqa: E402
 from budgetreg.algorithms.registry import read  # noqa: E402
+from budgetreg.common.streams import generator  # noqa: E402
 from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
-from budgetreg.eigenspaces import leading  # noqa: E402
 from budgetreg.figures.canvas import own_settings, write_figure, write_finding  # noqa: E402
 from budgetreg.figures.looks import style  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402
-from budgetreg.streams import generator  # noqa: E402
 from budgetreg.tasks import compare_with_best  # noqa: E402
 from budgetreg.tasks import second_moment as moment_of  # noqa: E402
 

@@ -13,8 +13,8 @@ from mutation import Change, around
 
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.analysis.intervals import RESAMPLES
+from budgetreg.common.files import KEY
 from budgetreg.data.registry import load
-from budgetreg.files import KEY
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
 from budgetreg.protocol.configuration import Config

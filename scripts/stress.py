@@ -69,7 +69,7 @@ from rich.progress import Progress  # noqa: E402
 from rich.table import Table  # noqa: E402
 from stress_trials import FAULTS, Kind, Trial, TrialResult  # noqa: E402
 
-from budgetreg.files import write_atomically  # noqa: E402
+from budgetreg.common.files import write_atomically  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"

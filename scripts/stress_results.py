@@ -35,7 +35,7 @@ from stress_trials import (
     undisturbed,
 )
 
-from budgetreg.files import digest, signed
+from budgetreg.common.files import digest, signed
 
 # Files that a run has written or cached, damaged as by a bad disk
 

@@ -57,11 +57,11 @@ import pandas as pd
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from budgetreg.common.files import write_atomically
+from budgetreg.common.streams import generator
 from budgetreg.data.bundled import ScikitLearn
-from budgetreg.files import write_atomically
 from budgetreg.revealed.collection import MIX
 from budgetreg.revealed.designs import fixed_size, regression_weights, working_probabilities
-from budgetreg.streams import generator
 from budgetreg.study.error import Interval, estimate_error
 from budgetreg.study.forecast import forecast
 from budgetreg.study.model import JointModel, learn

@@ -16,13 +16,13 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
+from budgetreg.common.streams import generator, subset
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.mnist import Mnist
 from budgetreg.figures.canvas import own_settings, write_figure, write_finding
 from budgetreg.figures.captions import flowing
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.streams import generator, subset
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "cesa_bianchi_2010"
 DIGITS = (3, 5)

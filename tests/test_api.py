@@ -11,7 +11,7 @@ import pytest
 
 import budgetreg
 from budgetreg.cli.app import main
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.common.errors import ConfigError, DataError
 
 TINY = {
     "algo": "aelr",

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from budgetreg.algorithms import registry
+from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
 from budgetreg.data.registry import kinds
-from budgetreg.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "budgetreg_marginals"

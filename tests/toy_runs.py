@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from budgetreg.errors import DataError, Interrupted
+from budgetreg.common.errors import DataError, Interrupted
 from budgetreg.runs import progress
 from budgetreg.runs.runner import execute
 

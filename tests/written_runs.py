@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from budgetreg.files import signed
+from budgetreg.common.files import signed
 from budgetreg.runs.manifest import write_manifest
 from budgetreg.runs.tables import CURVES, columns
 

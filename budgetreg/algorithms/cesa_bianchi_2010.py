@@ -31,9 +31,9 @@ from budgetreg.algorithms.learner import (
 from budgetreg.algorithms.regressors import ActiveRows
 from budgetreg.algorithms.trees import Inverter, Layout, Levels, Minima, PrefixSums
 from budgetreg.algorithms.vectors import Steps, data_point, inner_product, invert, project_l1
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import blocks, subset
 from budgetreg.config.options import one_of, option
-from budgetreg.errors import ConfigError
-from budgetreg.streams import blocks, subset
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.engine import Round

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from budgetreg.errors import ContractError, DataError
+from budgetreg.common.errors import ContractError, DataError
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Origin, Outputs, WithIntercept
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ import numpy as np
 from budgetreg.algorithms.regressors import ActiveRows, ScaledRegressors, SparsePoints
 from budgetreg.algorithms.trees import FAN, Layout
 from budgetreg.algorithms.vectors import Averager, sum_in_order
-from budgetreg.streams import BLOCK, blocks, subset, uniform
+from budgetreg.common.streams import BLOCK, blocks, subset, uniform
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.learner import BudgetSplit, Rngs

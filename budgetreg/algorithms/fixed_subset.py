@@ -24,10 +24,10 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     first_phase,
 )
+from budgetreg.common.streams import BLOCK
 from budgetreg.data.dataset import Groups
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, pilot_entries, revealed
 from budgetreg.revealed.columns import Rescaled
-from budgetreg.streams import BLOCK
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

@@ -34,12 +34,13 @@ from budgetreg.algorithms.learner import (
     average_option,
 )
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import blocks, generator
 from budgetreg.config.options import FLAG, one_of, option
-from budgetreg.errors import ConfigError
 from budgetreg.metering.table import JointMoments, TargetMeans, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
-from budgetreg.revealed.columns import Rescaled, RunningScale, few_of_many, inflation
-from budgetreg.streams import blocks, generator
+from budgetreg.revealed.columns import Rescaled, RunningScale, inflation
+from budgetreg.revealed.tails import few_of_many
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

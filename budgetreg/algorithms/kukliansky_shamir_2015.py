@@ -42,8 +42,8 @@ from budgetreg.algorithms.learner import (
     update_option,
 )
 from budgetreg.algorithms.vectors import invert
+from budgetreg.common.streams import uniform
 from budgetreg.config.options import FRACTION, NOT_NEGATIVE, ZERO, one_of, option
-from budgetreg.streams import uniform
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.vectors import Steps

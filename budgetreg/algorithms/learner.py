@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.config.options import NOTHING, Option, Options, identity_of, one_of, option, options_of, whole
-from budgetreg.errors import ConfigError
 
 if TYPE_CHECKING:  # what learners are given and return is known here by name alone
     from budgetreg.metering.accessor import Accessor

@@ -31,10 +31,10 @@ from budgetreg.algorithms.learner import (
     SideInformation,
     Trajectory,
 )
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import BLOCK
 from budgetreg.config.options import FLAG, NOTHING, option, whole
-from budgetreg.errors import ConfigError
 from budgetreg.metering.table import WithIntercept
-from budgetreg.streams import BLOCK
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

@@ -29,7 +29,7 @@ from budgetreg.algorithms.learner import (
     SideInformation,
     Trajectory,
 )
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.metering.table import JointMoments, WithIntercept
 from budgetreg.revealed.collection import Block, collect
 from budgetreg.revealed.columns import Rescaled

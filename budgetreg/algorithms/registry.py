@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from budgetreg.algorithms.learner import IGNORABLE, Learner, Observation, Parameter
+from budgetreg.common.errors import ContractError
 from budgetreg.config import catalogue
 from budgetreg.config.options import (
     FLAG,
@@ -23,7 +24,6 @@ from budgetreg.config.options import (
     one_of,
     options_of,
 )
-from budgetreg.errors import ContractError
 
 WITH_GAPS = "gaps"
 """Learners whose file advises them with this word impute missing values, and stand for full rows where some are."""

@@ -27,8 +27,8 @@ from budgetreg.algorithms.learner import (
     Trajectory,
 )
 from budgetreg.algorithms.vectors import sum_in_order
+from budgetreg.common.streams import blocks, subset
 from budgetreg.config.options import one_of, option
-from budgetreg.streams import blocks, subset
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

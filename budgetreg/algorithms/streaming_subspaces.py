@@ -25,8 +25,8 @@ from budgetreg.algorithms.learner import (
     SubspaceLearner,
     Trajectory,
 )
+from budgetreg.common.streams import blocks, subset
 from budgetreg.config.options import one_of, option
-from budgetreg.streams import blocks, subset
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

@@ -29,9 +29,9 @@ from budgetreg.algorithms.learner import (
     SubspaceLearner,
     Trajectory,
 )
+from budgetreg.common.streams import BLOCK
 from budgetreg.config.options import POSITIVE, option, whole
 from budgetreg.revealed.collection import AttributeDraws, Entries, reveal, rows_by_column
-from budgetreg.streams import BLOCK
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -69,7 +69,7 @@ def prime_pca(X: np.ndarray, n: int, sigma: float, n_iter: int) -> np.ndarray:
 
 def _subspace(attributes: np.ndarray, values: np.ndarray, d: int, learner: PrimePCA) -> np.ndarray:
     """Return what `prime_pca` does, in O(m d^2) a step: attributes (m, r), d for a missing value, and values (m, r)."""
-    from budgetreg.eigenspaces import leading  # here, as SciPy loads slowly
+    from budgetreg.algorithms.eigenspaces import leading  # here, as SciPy loads slowly
 
     n, parts = learner.n_components, [slice(i, i + _EXAMPLES) for i in range(0, len(values), _EXAMPLES)]
     seen, known = (each[:, :d] for each in rows_by_column(attributes, values, d + 1))

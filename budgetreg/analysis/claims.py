@@ -16,6 +16,7 @@ import numpy as np
 
 from budgetreg.analysis.comparisons import ACROSS, Incomparable, Means, ResampledCurves, select
 from budgetreg.analysis.intervals import Estimate, basic, of_largest, of_ratio, of_share, weights
+from budgetreg.common.errors import ConfigError, nearest
 from budgetreg.config.options import (
     FRACTION,
     LIST,
@@ -30,7 +31,6 @@ from budgetreg.config.options import (
     check,
     one_of,
 )
-from budgetreg.errors import ConfigError, nearest
 from budgetreg.runs.series import Series, of
 from budgetreg.runs.tables import as_csv
 

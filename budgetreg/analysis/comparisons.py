@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.intervals import FEWEST, Estimate, difference, mean_error, percentile, weights
+from budgetreg.common.errors import DataError
 from budgetreg.config.nested import flatten
-from budgetreg.errors import DataError
 from budgetreg.runs.manifest import PROMISED
 from budgetreg.runs.series import LABEL_MEASURES, Series, along, attainable, by_checkpoint, common_unit, series_paid
 from budgetreg.runs.tables import COST, as_csv

@@ -50,7 +50,7 @@ from math import exp, expm1, isnan, log, nan, sqrt
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from budgetreg.streams import generator
+from budgetreg.common.streams import generator
 
 RESAMPLES = 2000
 ONE_SIDED = 0.95

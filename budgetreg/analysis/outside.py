@@ -12,6 +12,7 @@ import pandas as pd
 
 from budgetreg.analysis.comparisons import Candidate, ResampledCurves
 from budgetreg.analysis.intervals import Estimate, difference, mean_error
+from budgetreg.common.streams import generator
 from budgetreg.config.options import EVERY
 from budgetreg.data.dataset import Dataset, as_values
 from budgetreg.data.registry import load
@@ -20,7 +21,6 @@ from budgetreg.protocol.split import completed, parts_of
 from budgetreg.runs.manifest import PROMISED
 from budgetreg.runs.series import Series
 from budgetreg.runs.tables import COST
-from budgetreg.streams import generator
 
 NAME = "boosting"
 _MEASURE = "test_relative"

@@ -20,9 +20,9 @@ from math import comb
 
 import numpy as np
 
+from budgetreg.common.streams import generator
 from budgetreg.data.registry import KeyedDistribution, kinds
 from budgetreg.runs.series import Series
-from budgetreg.streams import generator
 
 MOST_SUBSETS = 20_000
 """Uniform subsets are enumerated up to this number, and as many are drawn if there are more."""

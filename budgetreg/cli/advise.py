@@ -16,15 +16,15 @@ from budgetreg.api import SET_BY_FIT, carry_out, refuse_unreadable
 from budgetreg.cli.arguments import is_whole, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.run import read_words, sweep_table
+from budgetreg.common.errors import ConfigError, UnfinishedError, cut
+from budgetreg.common.files import at_home, record_digest, write_atomically
+from budgetreg.common.notices import each_once, in_one_line, say
 from budgetreg.config.composition import Composer, for_hydra
 from budgetreg.config.options import EVERY
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError, UnfinishedError, cut
 from budgetreg.figures.advice import NAME, advice_rows, advice_table, answer, is_useful
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing, axes_of
-from budgetreg.files import at_home, record_digest, write_atomically
-from budgetreg.notices import each_once, in_one_line, say
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.progress import SweepClock

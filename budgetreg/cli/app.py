@@ -8,7 +8,7 @@ from importlib import import_module
 from types import TracebackType
 
 from budgetreg import __version__
-from budgetreg.notices import each_once, lost, patient_streams, plain_warnings, printable
+from budgetreg.common.notices import each_once, lost, patient_streams, plain_warnings, printable
 
 COMMANDS = {
     "run": ("run", "main", "run one learner, a sweep (-m) or a recipe, or resume it"),
@@ -88,8 +88,8 @@ def _answer(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"budgetreg {__version__}")
         return 0
+    from budgetreg.common.errors import ContractError, DataError, UserError
     from budgetreg.config.catalogue import blamed  # here, as it costs --help some milliseconds
-    from budgetreg.errors import ContractError, DataError, UserError
     from budgetreg.runs.workers import interrupts_told_apart
 
     try:
@@ -110,7 +110,7 @@ def _answer(words: list[str]) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    from budgetreg.errors import ConfigError, nearest
+    from budgetreg.common.errors import ConfigError, nearest
 
     if not words:
         raise ConfigError(f"a command is needed: {', '.join(COMMANDS)} (see budgetreg --help)")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from budgetreg import __version__
-from budgetreg.errors import ConfigError, DataError, cut, nearest
+from budgetreg.common.errors import ConfigError, DataError, cut, nearest
 
 SECTIONS = {"algos": "algo", "datasets": "dataset", "experiments": "experiment"}
 """What ``list`` can list, with the configuration group that holds it."""

@@ -10,9 +10,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from budgetreg.errors import ConfigError
-from budgetreg.files import at_home
-from budgetreg.notices import AsIs, in_one_line
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.files import at_home
+from budgetreg.common.notices import AsIs, in_one_line
 
 _WIDE = 200  # columns of a table that goes to a file
 

@@ -7,13 +7,13 @@ from math import inf
 from pathlib import Path
 
 from budgetreg.cli.console import console, shown
+from budgetreg.common.errors import ConfigError, cut, nearest
+from budgetreg.common.files import at_home, write_atomically
+from budgetreg.common.notices import in_one_line
 from budgetreg.data.tables import is_number
-from budgetreg.errors import ConfigError, cut, nearest
 from budgetreg.figures.registry import plot as plot_figure
 from budgetreg.figures.specification import Drawing
 from budgetreg.figures.tables import SAVED, comparison_tables, savings_table
-from budgetreg.files import at_home, write_atomically
-from budgetreg.notices import in_one_line
 from budgetreg.runs.series import read_series, repriced
 from budgetreg.runs.tables import as_csv, refuse_other
 

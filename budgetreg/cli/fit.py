@@ -12,10 +12,10 @@ from budgetreg.api import carry_out, fit_plan
 from budgetreg.cli.arguments import key_values, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.run import plan_table, read_words
+from budgetreg.common.files import at_home, write_atomically
+from budgetreg.common.notices import in_one_line, right, say, table
 from budgetreg.data.file import read_sheet
 from budgetreg.figures.captions import amount
-from budgetreg.files import at_home, write_atomically
-from budgetreg.notices import in_one_line, right, say, table
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.models import predict
 from budgetreg.runs.runner import remarks

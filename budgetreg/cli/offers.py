@@ -14,11 +14,11 @@ from rich.table import Column, Table
 
 from budgetreg.cli.arguments import FETCHED, SECTIONS, key_values
 from budgetreg.cli.console import console
+from budgetreg.common.errors import ConfigError, DataError, nearest
+from budgetreg.common.files import remove_abandoned, replaceable, scratch_folder
+from budgetreg.common.notices import AsIs, in_one_line, table
 from budgetreg.config import catalogue
 from budgetreg.data import mnist
-from budgetreg.errors import ConfigError, DataError, nearest
-from budgetreg.files import remove_abandoned, replaceable, scratch_folder
-from budgetreg.notices import AsIs, in_one_line, table
 
 if TYPE_CHECKING:
     from budgetreg.testing.checks import CheckResult

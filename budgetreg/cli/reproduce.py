@@ -10,10 +10,10 @@ from rich.table import Table
 
 from budgetreg.cli.arguments import REPRODUCE_KEYS, VERIFY_KEYS, harmless
 from budgetreg.cli.console import console, refuse_root
-from budgetreg.errors import DataError, UserError
+from budgetreg.common.errors import DataError, UserError
+from budgetreg.common.files import at_home, files_below
+from budgetreg.common.notices import in_one_line, right, say, say_on_terminal, table
 from budgetreg.figures.captions import rounded_texts
-from budgetreg.files import at_home, files_below
-from budgetreg.notices import in_one_line, right, say, say_on_terminal, table
 from budgetreg.reproduce import recipes
 from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
 from budgetreg.reproduce.reproduction import ClaimRow, reproduce, reproduce_quickly

@@ -27,14 +27,14 @@ from rich.table import Table
 from budgetreg.algorithms.learner import IGNORABLE, Observation
 from budgetreg.algorithms.registry import GROUPS, expanded, parameters
 from budgetreg.cli.console import console, refuse_root, shown
+from budgetreg.common.errors import ConfigError, ContractError, UserError
+from budgetreg.common.files import at_home, os_errors_explained, remove_abandoned, scratch_folder
+from budgetreg.common.notices import held, lost, patient_streams, plain_warnings, right, say, table
 from budgetreg.config import catalogue, composition
 from budgetreg.config.catalogue import blamed
 from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
 from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data import cache
-from budgetreg.errors import ConfigError, ContractError, UserError
-from budgetreg.files import at_home, os_errors_explained, remove_abandoned, scratch_folder
-from budgetreg.notices import held, lost, patient_streams, plain_warnings, right, say, table
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.runner import Choices, remarks

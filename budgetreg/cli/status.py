@@ -7,9 +7,9 @@ from pathlib import Path
 from rich.table import Column
 
 from budgetreg.cli.console import console
-from budgetreg.errors import DataError
-from budgetreg.files import Damaged, files_below
-from budgetreg.notices import right, table
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import Damaged, files_below
+from budgetreg.common.notices import right, table
 from budgetreg.runs.journal import RunStatus, read_status
 from budgetreg.runs.manifest import read_merged_manifest, run_manifest
 

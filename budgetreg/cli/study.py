@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from budgetreg.api import draw_study
 from budgetreg.cli.arguments import STUDY, whole_number
 from budgetreg.cli.console import console, shown
+from budgetreg.common.errors import ConfigError, DataError, UserError, cut, nearest, quoted
+from budgetreg.common.files import at_home, refuse_foreign, write_atomically
+from budgetreg.common.notices import in_one_line, plural, say
 from budgetreg.data.tables import is_number
-from budgetreg.errors import ConfigError, DataError, UserError, cut, nearest, quoted
 from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,
     alternatives_table,
@@ -21,8 +23,6 @@ from budgetreg.figures.tables import (
     paid_in_all,
     size_of,
 )
-from budgetreg.files import at_home, refuse_foreign, write_atomically
-from budgetreg.notices import in_one_line, plural, say
 from budgetreg.runs.tables import as_csv, refuse_other
 from budgetreg.study import Study
 from budgetreg.study.orders import Order

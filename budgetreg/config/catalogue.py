@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from budgetreg.errors import ConfigError, ContractError, Interrupted, PluginError, UserError, described
+from budgetreg.common.errors import ConfigError, ContractError, Interrupted, PluginError, UserError, described
 
 LEARNERS, DATASETS = "budgetreg.learners", "budgetreg.datasets"
 """Groups of entry points, whose objects declare learners and kinds of data."""

@@ -36,10 +36,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from budgetreg.common.errors import ConfigError, nearest
 from budgetreg.config import catalogue
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import FORMER, Option
-from budgetreg.errors import ConfigError, nearest
 
 _UNKNOWN_KEY = re.compile(r"Could not (?:override|delete from config\.|append to config\.) ?'([^']+)'")
 _SWEEP_WITHOUT_M = re.compile(r"Ambiguous value for argument '([^']+)'")

@@ -5,8 +5,8 @@ from functools import reduce
 from pathlib import PurePath
 from typing import Any
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.config.options import TOP
-from budgetreg.errors import ConfigError
 
 Tree = dict[str, Any]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
-from budgetreg.errors import ConfigError, nearest
+from budgetreg.common.errors import ConfigError, nearest
 
 
 @dataclass(frozen=True)

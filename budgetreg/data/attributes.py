@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
+from budgetreg.common.files import at_home, regular
 from budgetreg.config.options import NAME, NOTHING, Option, Options, Requirement, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, Groups, numbered, positions, short_digest
 from budgetreg.data.tables import comma_fault, is_number, places_of, reading, shown
 from budgetreg.data.text_files import records, separator_of
-from budgetreg.errors import ConfigError, DataError, nearest, quoted
-from budgetreg.files import at_home, regular
 
 BUNDLED, EQUAL = "bundled", "equal"
 """Used instead of a file of prices: the list that comes with the data; a price of 1 for each attribute."""

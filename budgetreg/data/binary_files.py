@@ -19,9 +19,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from budgetreg.common.errors import DataError, nearest, quoted
 from budgetreg.data import tables
 from budgetreg.data.tables import IN_MEMORY
-from budgetreg.errors import DataError, nearest, quoted
 
 DAMAGE = (ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 """What reading a damaged array may raise, apart from the errors of a disk."""

@@ -17,9 +17,9 @@ from pathlib import Path
 import filelock
 import numpy as np
 
-from budgetreg.errors import DataError
-from budgetreg.files import at_home, digest, file_digest, regular, replaceable, sync_folder
-from budgetreg.notices import say
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import at_home, digest, file_digest, regular, replaceable, sync_folder
+from budgetreg.common.notices import say
 
 LOCK, TEMPORARY = "lock", ".tmp"
 """Name of the file in a cache folder by which one process keeps others out; ending of unfinished files."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from budgetreg.errors import ConfigError, quoted
+from budgetreg.common.errors import ConfigError, quoted
 
 LARGEST = 1e30
 """Largest absolute value of an attribute that is admitted; 1/LARGEST is the smallest, apart from 0.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.config.options import (
     FLAG,
     FRACTION,
@@ -36,7 +37,6 @@ from budgetreg.config.options import (
 from budgetreg.data.cache import cache_root, ensure_array
 from budgetreg.data.dataset import Coins, Dataset, Dense, Values, row_blocks, short_digest
 from budgetreg.data.registry import OFFICIAL, DatasetKind, Examples, KeyedDistribution, StreamFactory, count, short
-from budgetreg.errors import ConfigError
 
 _CORRELATION = Requirement("a number above -1 and below 1", lambda value: NUMBER.accepts(value) and -1 < value < 1)
 _NOISE = Requirement("a number of at least 0 and below 1", lambda value: NUMBER.accepts(value) and 0 <= value < 1)

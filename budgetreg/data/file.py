@@ -17,6 +17,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError, DataError, quoted
+from budgetreg.common.files import at_home, regular
 from budgetreg.config.composition import pasted
 from budgetreg.config.options import WORD, Option, one_of
 from budgetreg.data import tables
@@ -27,8 +29,6 @@ from budgetreg.data.dataset import Dataset, Sparse, Values, label, positions, re
 from budgetreg.data.registry import RANDOM, DatasetKind, Source
 from budgetreg.data.tables import NO_TARGET, ChunkedTable, Sheet, comma_fault, is_number, reading, shown
 from budgetreg.data.text_files import COMPRESSIONS, csv_sheet, open_csv, open_libsvm
-from budgetreg.errors import ConfigError, DataError, quoted
-from budgetreg.files import at_home, regular
 
 Opener = Callable[..., ChunkedTable]
 """Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out.

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.common.files import at_home, regular
+from budgetreg.common.notices import say
 from budgetreg.config.options import WORD, Option
 from budgetreg.data.cache import cache_root, ensure_array, is_intact, mapped
 from budgetreg.data.dataset import Dataset, required
 from budgetreg.data.registry import DatasetKind
-from budgetreg.errors import ConfigError, DataError
-from budgetreg.files import at_home, regular
-from budgetreg.notices import say
 
 # SHA-256 of the original files, uncompressed.
 CHECKSUMS: Mapping[str, str] = {

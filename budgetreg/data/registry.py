@@ -9,6 +9,9 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.files import at_home
+from budgetreg.common.streams import generator
 from budgetreg.config import catalogue
 from budgetreg.config.options import (
     FRACTION,
@@ -41,9 +44,6 @@ from budgetreg.data.attributes import (
     with_proposed_groups,
 )
 from budgetreg.data.dataset import Dataset, Groups
-from budgetreg.errors import ConfigError
-from budgetreg.files import at_home
-from budgetreg.streams import generator
 
 DOMAINS = ("2-ball", "inf-ball")
 """Sets that may be known to contain all attribute vectors: balls of radius 1, with targets of at most 1 in size.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
+from budgetreg.common.errors import DataError, cut, nearest, quoted
 from budgetreg.data.dataset import LARGEST
-from budgetreg.errors import DataError, cut, nearest, quoted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,8 +27,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from budgetreg.common.errors import DataError, quoted
 from budgetreg.data import tables
-from budgetreg.errors import DataError, quoted
 
 COMPRESSIONS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 """Functions that open compressed text, given its file, by the ending of the file's name."""

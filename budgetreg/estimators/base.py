@@ -17,13 +17,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from budgetreg.algorithms.conditional import conditional_means, conditional_variances
 from budgetreg.algorithms.learner import Learner, Missing
+from budgetreg.common.errors import UserError
+from budgetreg.common.notices import Notice
 from budgetreg.config.options import options_of
 from budgetreg.data.dataset import Sparse, Values, label, numbered, size_fault
 from budgetreg.data.tables import text_of
-from budgetreg.errors import UserError
 from budgetreg.estimators.containers import Observe, Observed, checked, each_of, largest_of, plain, refuse_sizes
 from budgetreg.estimators.parameters import learner_of, python_name, sees_all
-from budgetreg.notices import Notice
 from budgetreg.protocol.in_memory import FitOptions, Learned, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 

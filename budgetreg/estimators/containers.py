@@ -12,8 +12,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from budgetreg.common.errors import described, nearest, quoted
 from budgetreg.data.dataset import LARGEST, label, size_fault
-from budgetreg.errors import described, nearest, quoted
 
 _TEXT = "holds text, and numbers are needed: convert it, for example with astype(float)"
 _DATES = "holds dates, and numbers are needed: give the days since a date, for example"

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from budgetreg.files import os_errors_explained, refuse_foreign, write_atomically
-from budgetreg.notices import printable
+from budgetreg.common.files import os_errors_explained, refuse_foreign, write_atomically
+from budgetreg.common.notices import printable
 
 _SETTINGS = {"MPLBACKEND": "agg", "MATPLOTLIBRC": os.devnull}
 

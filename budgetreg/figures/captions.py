@@ -10,9 +10,9 @@ import pandas as pd
 
 from budgetreg.algorithms import registry
 from budgetreg.analysis.intervals import Estimate
+from budgetreg.common.notices import in_one_line
 from budgetreg.config.nested import common, distinguishing_options, flatten, show
 from budgetreg.figures.specification import PLAIN, Drawing, axes_of
-from budgetreg.notices import in_one_line
 from budgetreg.runs.series import Series
 
 _WIDTH = 100

@@ -17,10 +17,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from budgetreg.common.files import content_of_regular, digest, write_atomically
 from budgetreg.config import catalogue
 from budgetreg.figures.captions import caption
 from budgetreg.figures.specification import PLAIN, Drawing
-from budgetreg.files import content_of_regular, digest, write_atomically
 from budgetreg.runs.series import Series, labelled, read_folder
 
 _MODULES = {

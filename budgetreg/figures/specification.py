@@ -10,6 +10,7 @@ import pandas as pd
 from budgetreg.analysis.claims import Published
 from budgetreg.analysis.comparisons import Condition
 from budgetreg.analysis.intervals import FEWEST, ONE_SIDED, of_ratio, weights
+from budgetreg.common.errors import ConfigError
 from budgetreg.config.nested import common, flatten
 from budgetreg.config.options import (
     FLAG,
@@ -25,7 +26,6 @@ from budgetreg.config.options import (
     one_of,
 )
 from budgetreg.data import registry
-from budgetreg.errors import ConfigError
 from budgetreg.runs import tables
 from budgetreg.runs.series import ALONG, MEASURES, SUBSPACE_MEASURES, Series, budgets_of, by_checkpoint, common_unit
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.common.notices import in_one_line
 from budgetreg.figures.canvas import (
     Artist,
     Axes,
@@ -19,7 +20,6 @@ from budgetreg.figures.canvas import (
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.looks import COLOURS
 from budgetreg.figures.specification import Drawing
-from budgetreg.notices import in_one_line
 from budgetreg.study import Study
 from budgetreg.study.error import LARGEST
 from budgetreg.study.forecast import Estimates

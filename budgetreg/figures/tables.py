@@ -15,7 +15,8 @@ from rich.text import Text
 
 from budgetreg.analysis.comparisons import Incomparable, ResampledCurves, Saving, ranked, savings
 from budgetreg.analysis.intervals import Estimate
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.common.notices import in_one_line, plural, right, table
 from budgetreg.figures.captions import (
     amount,
     charged_per_example,
@@ -25,7 +26,6 @@ from budgetreg.figures.captions import (
     with_interval,
 )
 from budgetreg.figures.specification import axes_of
-from budgetreg.notices import in_one_line, plural, right, table
 from budgetreg.revealed.purchases import Alternative
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
 from budgetreg.runs.tables import AUC

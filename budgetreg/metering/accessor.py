@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from budgetreg.common.errors import BudgetExceeded
 from budgetreg.data.dataset import Groups, row_blocks, uncharged
-from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.ledger import Bill, Book, Ledger, RevealCounts
 from budgetreg.metering.table import Origin, RunningMeans, Table, TargetMeans
 

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
+from budgetreg.common.errors import BudgetExceeded
 from budgetreg.data.dataset import row_blocks
-from budgetreg.errors import BudgetExceeded
 
 DENSE = 1 << 28
 """Most cells of a table for which a set keeps one byte each; for a larger table it lists its cells, 8 bytes each."""

@@ -18,6 +18,8 @@ from omegaconf.resolvers import oc
 
 from budgetreg.algorithms.learner import IGNORABLE, Learner, Observation
 from budgetreg.algorithms.registry import algo_options, composed, cores, members, parameters
+from budgetreg.common.errors import ConfigError, nearest
+from budgetreg.common.files import at_home, record_digest
 from budgetreg.config.catalogue import has_option, options
 from budgetreg.config.nested import flatten, put
 from budgetreg.config.options import (
@@ -44,8 +46,6 @@ from budgetreg.config.options import (
 )
 from budgetreg.data.attributes import EQUAL, with_ranges
 from budgetreg.data.registry import ALL, DatasetConfig, DatasetKind, kinds
-from budgetreg.errors import ConfigError, nearest
-from budgetreg.files import at_home, record_digest
 
 _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""

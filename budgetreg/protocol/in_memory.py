@@ -9,12 +9,12 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from budgetreg.algorithms.registry import read, section
+from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
 from budgetreg.config.options import EVERY
 from budgetreg.data.attributes import in_groups, priced, unit
 from budgetreg.data.dataset import Dataset, Groups, Values
 from budgetreg.data.registry import ALL
-from budgetreg.errors import ConfigError
 from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.configuration import Config, assembled
 from budgetreg.protocol.outcome import Evaluation, Result

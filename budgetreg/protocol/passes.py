@@ -19,14 +19,14 @@ import numpy as np
 
 from budgetreg.algorithms import contract
 from budgetreg.algorithms.learner import Settings, SideInformation
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import generator
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Cells, Expenses, RevealLog
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split
 from budgetreg.protocol.tuning import count
-from budgetreg.streams import generator
 
 Progress = Callable[[float], None]
 Evaluate = Callable[[int, np.ndarray, Origin], Any]

@@ -8,11 +8,11 @@ import numpy as np
 
 from budgetreg.algorithms.learner import Batching, Learner, Missing, Observation
 from budgetreg.algorithms.registry import members
+from budgetreg.common.errors import ConfigError, DataError, too_large
 from budgetreg.config.options import EVERY
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import load, located, prices_of
 from budgetreg.data.tables import shown
-from budgetreg.errors import ConfigError, DataError, too_large
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.spending import Spending, free_of, rates, spending
 from budgetreg.protocol.split import refuse_incomplete, shares

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from budgetreg.algorithms.learner import BudgetSplit, Missing, Observation
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.attributes import Prices
 from budgetreg.data.dataset import Groups, row_blocks, uncharged
-from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import Config
 from budgetreg.revealed.collection import MIX
 from budgetreg.revealed.designs import per_money, working_probabilities

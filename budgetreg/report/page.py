@@ -10,9 +10,9 @@ from typing import Any
 
 from rich.table import Column, Table
 
-from budgetreg.errors import DataError
-from budgetreg.files import content_of_regular, os_errors_explained
-from budgetreg.notices import in_one_line, table
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import content_of_regular, os_errors_explained
+from budgetreg.common.notices import in_one_line, table
 
 GENERATOR = '<meta name="generator" content="budgetreg '
 """How a page of ours can be recognised: the version follows."""

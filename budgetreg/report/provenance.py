@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from budgetreg.common.notices import right
 from budgetreg.config.nested import common, deciding_options, flatten, option_text, show
 from budgetreg.figures.captions import amount
-from budgetreg.notices import right
 from budgetreg.report.page import PagePart, PageTable, listing
 from budgetreg.runs.manifest import RecordedCell, read_manifest
 from budgetreg.runs.series import Payments, Series, series_paid

@@ -12,8 +12,9 @@ from typing import NamedTuple
 from budgetreg import __version__
 from budgetreg.analysis.comparisons import Candidate, Incomparable, ranked
 from budgetreg.analysis.outside import recorded
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import content_of_regular, files_below, refuse_foreign, write_atomically
 from budgetreg.data.registry import ALL
-from budgetreg.errors import DataError
 from budgetreg.figures import advice
 from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
 from budgetreg.figures.registry import plot
@@ -29,7 +30,6 @@ from budgetreg.figures.tables import (
     savings_table,
     size_of,
 )
-from budgetreg.files import content_of_regular, files_below, refuse_foreign, write_atomically
 from budgetreg.report.page import GENERATOR, PagePart, PageTable, Section, drawn, html, image_of, listing, page_table
 from budgetreg.report.provenance import Computed, bill, provenance
 from budgetreg.runs.journal import RunStatus, read_status

@@ -14,12 +14,12 @@ from typing import Any
 
 from budgetreg.analysis.claims import FAILS, HOLDS, UNDECIDED, Grid, grid_of
 from budgetreg.analysis.comparisons import AT_LEAST, AT_MOST
+from budgetreg.common.errors import ConfigError, UserError
+from budgetreg.common.files import content_of_regular, os_errors_explained, write_atomically
+from budgetreg.common.notices import plural
 from budgetreg.config import catalogue
 from budgetreg.config.options import FLAG, LIST, NUMBER, TEXT, Rules, check
-from budgetreg.errors import ConfigError, UserError
 from budgetreg.figures.captions import rounded_texts
-from budgetreg.files import content_of_regular, os_errors_explained, write_atomically
-from budgetreg.notices import plural
 from budgetreg.runs.manifest import read_merged_manifest
 from budgetreg.runs.tables import CLAIMS, MANIFEST, SAVINGS, rows_of
 

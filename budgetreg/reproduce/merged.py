@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import Damaged, digest, files_below, os_errors_explained, write_atomically
+from budgetreg.common.notices import say
 from budgetreg.config.nested import Tree, common, diff, ordered
-from budgetreg.errors import DataError
-from budgetreg.files import Damaged, digest, files_below, os_errors_explained, write_atomically
-from budgetreg.notices import say
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.runs.manifest import (
     RecordedCell,

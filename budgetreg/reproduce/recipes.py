@@ -13,10 +13,10 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from budgetreg.analysis.claims import Claim, Published, parse_all
+from budgetreg.common.errors import ConfigError, nearest
 from budgetreg.config import catalogue
 from budgetreg.config.composition import Composer, combinations
 from budgetreg.config.options import TOP, checked
-from budgetreg.errors import ConfigError, nearest
 from budgetreg.figures.specification import Drawing
 from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, validate

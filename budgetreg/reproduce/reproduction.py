@@ -11,11 +11,11 @@ import numpy as np
 
 from budgetreg.analysis.claims import ClaimResult, claims_csv, judge
 from budgetreg.analysis.comparisons import savings_csv
-from budgetreg.errors import ConfigError, DataError, UnfinishedError
+from budgetreg.common.errors import ConfigError, DataError, UnfinishedError
+from budgetreg.common.files import digest, write_atomically
+from budgetreg.common.notices import say, say_on_terminal
 from budgetreg.figures.registry import Receipt, plot
 from budgetreg.figures.specification import axes_of, worst
-from budgetreg.files import digest, write_atomically
-from budgetreg.notices import say, say_on_terminal
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
 from budgetreg.runs.series import Series, labelled, read_folder

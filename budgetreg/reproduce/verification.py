@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.config.nested import diff, merge, number_ranges
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.plan import make_plan
 from budgetreg.reproduce.merged import lacking, read_rows

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from budgetreg.streams import BLOCK, subset_by_position, uniform
+from budgetreg.common.streams import BLOCK, subset_by_position, uniform
 
 _ALMOST_SURE = 1 - 2**-20
 """The largest working probability: conditional Poisson sampling is not defined for 1."""

@@ -18,10 +18,10 @@ from uuid import uuid4
 
 from threadpoolctl import threadpool_limits
 
+from budgetreg.common.errors import ConfigError, UserError, described
+from budgetreg.common.files import os_errors_explained, scratch_folder
+from budgetreg.common.notices import say
 from budgetreg.data.cache import Stamp, trust, verified
-from budgetreg.errors import ConfigError, UserError, described
-from budgetreg.files import os_errors_explained, scratch_folder
-from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import Entry
 from budgetreg.runs.manifest import libraries

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
-from budgetreg.config.nested import number_ranges
-from budgetreg.files import (
+from budgetreg.common.files import (
     Damaged,
     content_of,
     content_of_regular,
@@ -23,6 +22,7 @@ from budgetreg.files import (
     signed,
     write_atomically,
 )
+from budgetreg.config.nested import number_ranges
 from budgetreg.runs.manifest import read_tables, run_manifest
 from budgetreg.runs.tables import JOURNAL, LOCK, MODELS, TABLES
 

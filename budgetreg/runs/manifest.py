@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_info
 
 from budgetreg import __version__
-from budgetreg.config.nested import Tree, differing, merge, show
-from budgetreg.errors import DataError
-from budgetreg.files import (
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import (
     KEY,
     Damaged,
     content_of,
@@ -32,6 +31,7 @@ from budgetreg.files import (
     signed,
     write_atomically,
 )
+from budgetreg.config.nested import Tree, differing, merge, show
 from budgetreg.runs.tables import CELL, MANIFEST, SCHEMA_VERSION
 
 if TYPE_CHECKING:

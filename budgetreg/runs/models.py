@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from budgetreg.algorithms.conditional import conditional_means
+from budgetreg.common.errors import ConfigError, DataError, quoted
+from budgetreg.common.files import Damaged, content_of_regular, files_below, regular
+from budgetreg.common.notices import say
 from budgetreg.data.attributes import UNIT
 from budgetreg.data.binary_files import DAMAGE, members, read_array
 from budgetreg.data.dataset import Dataset, as_values, row_blocks
@@ -18,9 +21,6 @@ from budgetreg.data.file import FORMATS, opener, parse_file
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import NO_TARGET, data_row, one_line, reading, shown
 from budgetreg.data.text_files import first_index, open_libsvm
-from budgetreg.errors import ConfigError, DataError, quoted
-from budgetreg.files import Damaged, content_of_regular, files_below, regular
-from budgetreg.notices import say
 from budgetreg.protocol.calibration import probability
 from budgetreg.runs.journal import Entry, read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from budgetreg.common.errors import ContractError, DataError, PluginError, UserError, described, too_large
+from budgetreg.common.files import scratch_folder
+from budgetreg.common.notices import AsIs, in_one_line
 from budgetreg.config.catalogue import blamed
-from budgetreg.errors import ContractError, DataError, PluginError, UserError, described, too_large
-from budgetreg.files import scratch_folder
-from budgetreg.notices import AsIs, in_one_line
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import FAILED, FINISHED, Entry, read_journal
 from budgetreg.runs.tables import JOURNAL

@@ -13,9 +13,9 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
+from budgetreg.common.errors import UserError
+from budgetreg.common.notices import plain_warnings, printable, say
 from budgetreg.data.cache import Stamp, trust, verified
-from budgetreg.errors import UserError
-from budgetreg.notices import plain_warnings, printable, say
 from budgetreg.protocol.plan import Plan, listed, of_unknown_scale
 from budgetreg.runs import workers
 from budgetreg.runs.journal import FAILED, Entry

@@ -15,14 +15,14 @@ import pandas as pd
 
 from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Observation
+from budgetreg.common.errors import ConfigError, DataError, nearest
+from budgetreg.common.files import files_below
 from budgetreg.config.nested import flatten, variants
 from budgetreg.config.options import AUTO
 from budgetreg.data.attributes import EQUAL, UNIT, read_prices
 from budgetreg.data.dataset import Groups
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import damage_reported, shown
-from budgetreg.errors import ConfigError, DataError, nearest
-from budgetreg.files import files_below
 from budgetreg.runs.manifest import RecordedCell, cells_of, read_manifest, read_tables, results_manifest
 from budgetreg.runs.tables import AUC, CELL, COST, CURVES, PAID_COST, REVEAL_COLUMNS, REVEALS, RUNS
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.files import digest, os_errors_explained, remove_leftovers, write_atomically
 from budgetreg.data.dataset import positions
-from budgetreg.errors import ConfigError
-from budgetreg.files import digest, os_errors_explained, remove_leftovers, write_atomically
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import FAILED, FINISHED, Entry, Journal, read_journal
 from budgetreg.runs.manifest import conflict, identity_of, promised, provenance, read_any_manifest, write_manifest

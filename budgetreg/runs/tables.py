@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from budgetreg.files import refuse_foreign
+from budgetreg.common.files import refuse_foreign
 
 if TYPE_CHECKING:
     from budgetreg.protocol.plan import Plan  # which is slow to load
@@ -251,7 +251,7 @@ def refuse_other(path: Path, content: bytes, inputs: Iterable[Path | str]) -> No
     content : bytes
         The table, of `as_csv`.
     inputs : iterable of Path or str
-        See `budgetreg.files.refuse_foreign`, which gives the errors, too.
+        See `budgetreg.common.files.refuse_foreign`, which gives the errors, too.
     """
     columns = next(csv.reader(io.StringIO(content.decode(), newline="")))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.algorithms import registry
+from budgetreg.common.streams import generator
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.journal import FAILED, FINISHED, read_journal
@@ -29,7 +30,6 @@ from budgetreg.runs.models import read_models
 from budgetreg.runs.runner import Repetitions, computing
 from budgetreg.runs.tables import CELL, CURVES, JOURNAL, RUNS, rows_of, tables_of
 from budgetreg.runs.workers import termination_as_interrupt
-from budgetreg.streams import generator
 
 Rows = Sequence[Mapping[str, str]]
 Tables = Mapping[str, Rows]

@@ -13,7 +13,7 @@ from functools import cache, partial
 from types import FrameType
 from typing import Any, NoReturn
 
-from budgetreg.errors import Interrupted, UserError
+from budgetreg.common.errors import Interrupted, UserError
 
 _PERIOD = 0.5  # seconds between two checks of the parent
 _AGAIN = 0.01  # seconds until an interrupt that was lost comes again

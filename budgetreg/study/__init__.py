@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError, UserError
+from budgetreg.common.files import at_home, refuse_foreign, write_atomically
 from budgetreg.data.file import read_sheet
 from budgetreg.data.tables import sheet_of, text_of
-from budgetreg.errors import ConfigError, UserError
-from budgetreg.files import at_home, refuse_foreign, write_atomically
 from budgetreg.study.error import ErrorEstimate, Interval
 from budgetreg.study.examples import (
     ID,

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 
 from budgetreg.algorithms.conditional import conditional
-from budgetreg.errors import DataError
-from budgetreg.streams import generator
+from budgetreg.common.errors import DataError
+from budgetreg.common.streams import generator
 from budgetreg.study.model import JointModel, learn
 
 _FOLDS, _FEWEST, ENOUGH = 5, 10, 50

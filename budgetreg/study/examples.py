@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
+from budgetreg.common.files import at_home
+from budgetreg.common.notices import plural
 from budgetreg.data.attributes import EQUAL, UNIT, Ranges, groups_of_prices, priced, read_prices, read_ranges
 from budgetreg.data.dataset import Groups, numbered
 from budgetreg.data.file import read_sheet
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, sheet_of, shown, text_of
-from budgetreg.errors import ConfigError, DataError, nearest, quoted
-from budgetreg.files import at_home
-from budgetreg.notices import plural
 
 if TYPE_CHECKING:
     import pandas as pd

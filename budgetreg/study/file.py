@@ -26,10 +26,10 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
+from budgetreg.common.errors import ConfigError, DataError, UserError
+from budgetreg.common.files import digest, os_errors_explained, regular, write_atomically
+from budgetreg.common.notices import say
 from budgetreg.data.dataset import LARGEST
-from budgetreg.errors import ConfigError, DataError, UserError
-from budgetreg.files import digest, os_errors_explained, regular, write_atomically
-from budgetreg.notices import say
 
 SCHEMA = 3
 """Version of the file; one with a larger number was written by a newer version."""

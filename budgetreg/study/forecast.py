@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from budgetreg.common.streams import generator
 from budgetreg.data.dataset import Groups
-from budgetreg.streams import generator
 from budgetreg.study.error import ENOUGH, ErrorEstimate, Interval, LearningCurve, estimate_error
 from budgetreg.study.file import StudyFile
 from budgetreg.study.model import JointModel, fitted

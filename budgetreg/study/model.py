@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from budgetreg.algorithms.conditional import Conditional, conditional, conditional_means, conditional_variances
-from budgetreg.errors import ConfigError, DataError, nearest, quoted
-from budgetreg.notices import Notice
+from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
+from budgetreg.common.notices import Notice
 from budgetreg.protocol.calibration import calibrated
 from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale

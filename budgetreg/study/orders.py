@@ -13,13 +13,13 @@ from math import fsum
 
 import numpy as np
 
+from budgetreg.common.errors import ConfigError, DataError, quoted
+from budgetreg.common.notices import plural
+from budgetreg.common.streams import generator
 from budgetreg.data.dataset import Groups
-from budgetreg.errors import ConfigError, DataError, quoted
-from budgetreg.notices import plural
 from budgetreg.revealed.designs import regression_weights
 from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Limit, Offer, choose
 from budgetreg.runs.tables import as_csv
-from budgetreg.streams import generator
 from budgetreg.study.file import StudyFile
 from budgetreg.study.model import JointModel, fitted
 from budgetreg.study.state import State, number_as_text, state_of

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import fsum, isclose
 from typing import Any, NamedTuple
 
+from budgetreg.common.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
-from budgetreg.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
 from budgetreg.study.file import StudyFile
 from budgetreg.study.state import excluded_of, sums

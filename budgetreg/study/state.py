@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from budgetreg.common.errors import DataError, nearest, quoted
 from budgetreg.data.dataset import Groups
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
-from budgetreg.errors import DataError, nearest, quoted
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.examples import Attributes, Examples, Target, by_number, check_targets, lost_zeros
 from budgetreg.study.file import Row, StudyFile, create_file

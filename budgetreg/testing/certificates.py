@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from budgetreg.common.streams import generator
 from budgetreg.metering.table import Table
-from budgetreg.streams import generator
 
 
 class CheckError(AssertionError):

@@ -16,16 +16,16 @@ import numpy as np
 
 from budgetreg.algorithms import contract
 from budgetreg.algorithms.learner import Batching, Fit, Learner, Observation, SideInformation, SubspaceLearner
+from budgetreg.common.errors import ConfigError, DataError, described
+from budgetreg.common.streams import generator
 from budgetreg.config.catalogue import blamed
 from budgetreg.config.composition import Composer
 from budgetreg.config.options import REQUIRED, options_of
-from budgetreg.errors import ConfigError, DataError, described
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.streams import generator
 from budgetreg.testing.certificates import CheckError, expect
 from budgetreg.testing.enumeration import prices
 from budgetreg.testing.oracles import oracle_of

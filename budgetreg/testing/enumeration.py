@@ -19,8 +19,8 @@ import numpy as np
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer_update
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aelr_exponents, aelr_regressor, aelr_update, aerr_update
+from budgetreg.common.streams import BLOCK
 from budgetreg.metering.table import Table
-from budgetreg.streams import BLOCK
 from budgetreg.testing.certificates import LearnerUnderTest, Oracle, close, expect, same
 
 _PARTS = (128, *(16,) * 6)

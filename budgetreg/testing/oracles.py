@@ -31,10 +31,10 @@ from budgetreg.algorithms.learner import Learner, first_phase
 from budgetreg.algorithms.normal_ml import NormalMaximumLikelihood
 from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient
 from budgetreg.algorithms.zhu_2022 import PrimePCA
+from budgetreg.common.streams import BLOCK, generator
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect
-from budgetreg.streams import BLOCK, generator
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import (
     RADII,

@@ -10,10 +10,10 @@ import numpy as np
 
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner, Weights, pair_estimates
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates
+from budgetreg.common.streams import generator
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.designs import Draw, conditional_poisson
-from budgetreg.streams import generator
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.testing.enumeration import Scripted, distribution, in_turn, outcomes

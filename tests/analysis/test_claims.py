@@ -16,7 +16,7 @@ from scipy.stats import binom
 from budgetreg.analysis.claims import grid_of, judge, parse, parse_all
 from budgetreg.analysis.comparisons import MONEY_COLUMNS, SAVING_COLUMNS, Means, savings, savings_csv
 from budgetreg.analysis.intervals import FEWEST, basic, of_largest, of_share, weights
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.runs.series import Series
 
 EXAMPLES = np.array([10, 20, 50, 100, 200, 500, 1000])

@@ -12,10 +12,10 @@ from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.learner import Batching, BudgetSplit, SplitBudgetLearner
 from budgetreg.cli.app import main
+from budgetreg.common.streams import BLOCK
 from budgetreg.config import catalogue
 from budgetreg.metering.table import Origin
 from budgetreg.revealed import designs
-from budgetreg.streams import BLOCK
 from budgetreg.testing import checks
 from budgetreg.testing.certificates import Oracle
 from budgetreg.testing.enumeration import Scripted, in_turn, outcomes, rows_of

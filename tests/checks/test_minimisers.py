@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg import eigenspaces
-from budgetreg.algorithms import cesa_bianchi_2010
+from budgetreg.algorithms import cesa_bianchi_2010, eigenspaces
 from budgetreg.testing import checks
 from budgetreg.testing.certificates import largest, least, one_norm, two_norm
 from tests.checks.breaking import failure, with_outputs, with_settings

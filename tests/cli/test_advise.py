@@ -16,8 +16,8 @@ import budgetreg as library
 from budgetreg import api
 from budgetreg.cli import advise
 from budgetreg.cli.app import main
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import parts_of
 from budgetreg.runs.runner import RunOutcome

@@ -22,9 +22,9 @@ from budgetreg import __version__
 from budgetreg.cli import curves, status
 from budgetreg.cli.app import COMMANDS, main
 from budgetreg.cli.arguments import OPTIONS
-from budgetreg.errors import DataError
+from budgetreg.common.errors import DataError
+from budgetreg.common.notices import say
 from budgetreg.figures import tables
-from budgetreg.notices import say
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs import runner
 from budgetreg.runs.journal import RunStatus

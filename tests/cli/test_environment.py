@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from budgetreg.cli.app import main
+from budgetreg.common.errors import Interrupted, PluginError
+from budgetreg.common.notices import plain_warnings
 from budgetreg.config import catalogue
-from budgetreg.errors import Interrupted, PluginError
-from budgetreg.notices import plain_warnings
 from budgetreg.runs.workers import interrupts_told_apart
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.cli.offers import fetch
+from budgetreg.common.errors import DataError
 from budgetreg.data import mnist
-from budgetreg.errors import DataError
 
 LABELS = np.arange(10, dtype=np.uint8)
 

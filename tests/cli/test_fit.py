@@ -14,7 +14,7 @@ import budgetreg
 from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.api import fit_plan
 from budgetreg.cli.app import main
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from budgetreg.runs.runner import execute
@@ -219,7 +219,7 @@ def test_what_overflows_is_no_model() -> None:
         (result,) = run_repetitions(*arguments)  # type: ignore[arg-type]
         return [{**result, "model": {"w": np.full(D, np.inf), "b": np.zeros(()), "c": np.zeros(D)}}]
 
-    from budgetreg.errors import DataError
+    from budgetreg.common.errors import DataError
 
     with pytest.raises(DataError, match="what was learned is not finite after 20 examples"):
         execute(plan, function=broken)

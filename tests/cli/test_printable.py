@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from budgetreg.cli.app import main
 from budgetreg.cli.console import console
-from budgetreg.notices import in_one_line, patient_streams, printable, table
+from budgetreg.common.notices import in_one_line, patient_streams, printable, table
 from tests.sketches import sketch
 
 ODD = "a\x1b[31m\n\u202e\r\x9b"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.notices import patient_streams
+from budgetreg.common.notices import patient_streams
 from tests.tiers import slow_but
 from tests.written_runs import write_run
 

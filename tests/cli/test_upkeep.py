@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from budgetreg import files
 from budgetreg.cli.app import main
-from budgetreg.errors import DataError
-from budgetreg.files import signed
+from budgetreg.common import files
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import signed
 from budgetreg.runs.store import Store
 from tests.toy_runs import toy_entry, toy_plan, toy_run
 

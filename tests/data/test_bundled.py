@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import kinds, load
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.plan import make_plan
 from tests.plans import configured
 

@@ -11,11 +11,11 @@ from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.api import run
 from budgetreg.cli.app import main
+from budgetreg.common.errors import DataError
+from budgetreg.common.notices import each_once
 from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset, as_values, positions
 from budgetreg.data.registry import kinds, load, prices_of
-from budgetreg.errors import DataError
-from budgetreg.notices import each_once
 from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.runs.models import predict
 from budgetreg.runs.series import repriced

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from budgetreg.common.errors import DataError
 from budgetreg.data import cache, distributions, mnist, tables
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.file import parse_file
-from budgetreg.errors import DataError
 from tests.damage import flip
 from tests.data.test_mnist import CHECKSUMS, write_raw
 

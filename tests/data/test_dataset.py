@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from budgetreg.common.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
 from budgetreg.data.dataset import Dataset, Dense
 from budgetreg.data.distributions import Sphere
 from budgetreg.data.registry import DatasetKind, load
-from budgetreg.errors import BudgetExceeded, ConfigError, DataError, UserError, nearest
 from budgetreg.protocol.configuration import DatasetConfig
 
 X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])

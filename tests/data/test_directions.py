@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
+from budgetreg.algorithms.eigenspaces import leading
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.distributions import BiasedCoins, Hadamard, Spike, TwoLines
 from budgetreg.data.registry import load
-from budgetreg.eigenspaces import leading
-from budgetreg.errors import ConfigError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
 from budgetreg.tasks import compare_with_best, second_moment

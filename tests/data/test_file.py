@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.file import parse_file
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.protocol.configuration import DatasetConfig
 
 GOOD = "a,b,y\n1,-4,10\n2,2,20\n-2,1,35\n"

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
+from budgetreg.common.errors import DataError
 from budgetreg.data.file import parse_file
-from budgetreg.errors import DataError
 
 ROWS = np.random.default_rng(0).normal(size=(30, 5)).round(2)
 

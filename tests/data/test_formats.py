@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import dump_svmlight_file
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.file import File, parse_file
 from budgetreg.data.registry import load
 from budgetreg.data.tables import NO_TARGET
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig, validate
 from budgetreg.protocol.plan import make_plan

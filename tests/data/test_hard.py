@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.distributions import HiddenBasis, OneGoodFeature, ThreeBits
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
 
 SIZES = {"n": 4000, "n_test": 100}

@@ -17,10 +17,10 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli import app
+from budgetreg.common.errors import DataError
 from budgetreg.data import tables, text_files
 from budgetreg.data.attributes import read_prices, read_ranges
 from budgetreg.data.file import parse_file
-from budgetreg.errors import DataError
 from budgetreg.runs import models
 from tests.tiers import quick_but
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
+from budgetreg.common.errors import DataError
 from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.file import parse_file, read_sheet
-from budgetreg.errors import DataError
 
 pq = pytest.importorskip("pyarrow.parquet")
 N = 30

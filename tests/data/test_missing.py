@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.common.errors import DataError
 from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.file import parse_file
-from budgetreg.errors import DataError
 
 RNG = np.random.default_rng(0)
 WHOLE = RNG.normal(size=(40, 4))

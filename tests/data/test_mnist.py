@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data import mnist
-from budgetreg.errors import ConfigError, DataError
 
 N_TRAIN, N_TEST, SIDE = 60, 20, 4
 RNG = np.random.default_rng(0)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, t
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.distributions import Gaussian
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
 
 OPTIONS: dict[str, Any] = {

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.data import dataset as data_values
 from budgetreg.data import distributions as module
 from budgetreg.data.dataset import Dataset, as_values
 from budgetreg.data.distributions import PowerLaw
 from budgetreg.data.registry import kinds, load
-from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import DatasetConfig
 
 OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_test": 100, "implicit": False}

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.attributes import Prices, read_prices
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import prices_of
 from budgetreg.data.text_files import records
-from budgetreg.errors import ConfigError, DataError
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.attributes import Ranges, in_ranges, read_ranges
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import load, located
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.table import Table
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv

@@ -13,9 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.algorithms.learner import Observation
+from budgetreg.common.streams import generator
 from budgetreg.estimators import AELR, ESTIMATORS, BudgetEstimator, ObservationError, SGDImpute
 from budgetreg.estimators.parameters import learner_of
-from budgetreg.streams import generator
 from tests.estimators.tables import small, table
 from tests.estimators.test_conventions import expected
 

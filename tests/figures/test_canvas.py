@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from budgetreg.errors import UserError
+from budgetreg.common.errors import UserError
 from budgetreg.figures.canvas import Figure, own_settings, write_figure
 
 

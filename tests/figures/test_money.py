@@ -9,7 +9,7 @@ import pytest
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.cli.console import console
 from budgetreg.cli.run import plan_table
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.figures.captions import about_curves
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import comparison_tables, run_table

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.analysis.comparisons import ResampledCurves
-from budgetreg.errors import DataError
+from budgetreg.common.errors import DataError
 from budgetreg.figures.captions import about_curves
 from budgetreg.figures.curves import draw
 from budgetreg.figures.registry import plot_run

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.figures import curves, paired
 from budgetreg.figures.points import draw_bills, draw_ratios, draw_relative, draw_scaling, ratios_of, relative_to_best
 from budgetreg.figures.registry import plot

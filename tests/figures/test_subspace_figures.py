@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from budgetreg.errors import DataError
+from budgetreg.common.errors import DataError
 from budgetreg.figures.captions import about_config, about_curves
 from budgetreg.figures.curves import draw, y_range
 from budgetreg.figures.looks import style

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from budgetreg.analysis.intervals import Estimate
 from budgetreg.cli.console import console
-from budgetreg.errors import DataError
+from budgetreg.common.errors import DataError
 from budgetreg.figures.captions import rounded_texts, with_interval
 from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import read_series

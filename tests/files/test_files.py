@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.errors import UserError
-from budgetreg.files import at_home, regular, write_atomically
+from budgetreg.common.errors import UserError
+from budgetreg.common.files import at_home, regular, write_atomically
 
 SPECIAL: dict[str, tuple[Callable[[Path], object], str]] = {
     "pipe": (os.mkfifo, "it is a pipe, not a regular file"),

@@ -11,6 +11,7 @@ from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.hazan_koren_2012.aesvr import SupportVectorLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.algorithms.vectors import data_point, invert
+from budgetreg.common.streams import generator
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.distributions import Sphere
 from budgetreg.metering.accessor import Accessor
@@ -18,7 +19,6 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.streams import generator
 from budgetreg.tasks import mean_loss
 from tests.plans import journaled
 

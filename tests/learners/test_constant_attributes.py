@@ -6,13 +6,13 @@ import pytest
 from budgetreg.algorithms.aemr import TargetRegressionLearner
 from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.common.streams import BLOCK
 from budgetreg.data.distributions import PowerLaw
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.columns import Rescaled, equal_values, variance
 from budgetreg.revealed.designs import fixed_size
-from budgetreg.streams import BLOCK
 from tests.learners.problems import line, shuffled
 from tests.tiers import slow_but
 

@@ -16,8 +16,8 @@ from budgetreg.algorithms.imputation import ImputedGradientLearner
 from budgetreg.algorithms.learner import Learner, Parameter, RunContext, SideInformation, SubspaceLearner
 from budgetreg.algorithms.vectors import inner_products, sum_in_order
 from budgetreg.cli.app import main
+from budgetreg.common.errors import ContractError, UserError
 from budgetreg.config import catalogue
-from budgetreg.errors import ContractError, UserError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.testing import checks

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.decomposition import FactorAnalysis
 
+from budgetreg.algorithms.eigenspaces import leading
 from budgetreg.algorithms.factors import FactorAnalysis as Aefa
 from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend, kept, products
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.data.distributions import BiasedCoins, Hadamard, Spike
-from budgetreg.eigenspaces import leading
 from tests.learners.problems import likelihood, shuffled
 from tests.learners.test_factors import AEFA, fitted, line
 

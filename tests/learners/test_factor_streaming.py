@@ -18,7 +18,7 @@ from budgetreg.algorithms.factors.likelihood import (
     StepwiseEM,
 )
 from budgetreg.algorithms.learner import SideInformation
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws

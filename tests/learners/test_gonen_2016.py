@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from budgetreg import streams
 from budgetreg.algorithms.gonen_2016 import mbeg
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner, decompose
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates, popca
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.common import streams
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed import designs

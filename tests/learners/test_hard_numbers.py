@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import budgetreg
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.config import catalogue
-from budgetreg.errors import ConfigError, DataError
 from tests.tiers import slow_but
 
 N = 30

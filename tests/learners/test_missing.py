@@ -17,9 +17,9 @@ from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_es
 from budgetreg.algorithms.kukliansky_shamir_2015 import MomentEstimates
 from budgetreg.algorithms.learner import Missing, SideInformation
 from budgetreg.algorithms.registry import members
+from budgetreg.common.streams import BLOCK
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.streams import BLOCK
 from budgetreg.testing import checks
 from budgetreg.testing.certificates import CheckError, close
 from budgetreg.testing.checks import Subject, examined, variants

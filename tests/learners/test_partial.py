@@ -18,9 +18,9 @@ from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments, two_phases
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.algorithms.vectors import data_point, inner_product, invert
+from budgetreg.common.streams import generator, uniform
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.streams import generator, uniform
 from tests.tiers import slow_but
 
 LISTING = {"ogd": (aerr, "eta"), "eg": (aelr, "eta"), "pegasos": (aer, "lambda")}

@@ -5,7 +5,7 @@ import pytest
 
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.zhu_2022 import PrimePCA, prime_pca
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.testing.checks import Recorder

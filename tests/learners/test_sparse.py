@@ -9,7 +9,7 @@ from budgetreg.algorithms.corrected_moments import dantzig
 from budgetreg.algorithms.kale_2017 import TwoPhaseSparse
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.murata_suzuki_2018 import Search, SparseExploration, block_gradient
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.testing.checks import Recorder

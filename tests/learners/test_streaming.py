@@ -6,9 +6,9 @@ import pytest
 from budgetreg.algorithms.gonen_2016.popca import popca
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.streaming_subspaces import GROUSE_RIDGE, ORTHONORMALISE, PETRELS_RIDGE, StreamingLearner
+from budgetreg.common.streams import subset
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.streams import subset
 
 D, N, K = 12, 2, 5
 GRIDS = {"oja": ("eta", [0.3, 2.0]), "grouse": ("eta", [0.3, 3.0]), "petrels": ("forgetting", [1.0, 0.97])}

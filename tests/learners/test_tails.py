@@ -8,14 +8,8 @@ from budgetreg.algorithms.factors.posterior import Posterior, posterior_moments
 from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.columns import (
-    Rescaled,
-    StandardisedEntries,
-    excess,
-    inflation,
-    inverse_tail_index,
-    without_scale,
-)
+from budgetreg.revealed.columns import Rescaled, StandardisedEntries, inflation
+from budgetreg.revealed.tails import excess, inverse_tail_index, without_scale
 from tests.plans import planned
 
 BOTH = {"centred": True, "intercept": True}
@@ -164,7 +158,7 @@ def test_attributes_without_variance_get_no_weight(draw):
         assert (w == 0).all() if draw == "standard_cauchy" else (w > 0).all()
 
 
-@pytest.mark.filterwarnings("ignore::budgetreg.notices.Notice")
+@pytest.mark.filterwarnings("ignore::budgetreg.common.notices.Notice")
 @pytest.mark.parametrize("made", [ImputeRidge, FixedSubset])
 @pytest.mark.parametrize(("d", "k"), [(12, 10), (310, 10)])
 def test_imputation_predicts_no_large_number_from_lognormal_attributes(made, d, k):
@@ -262,7 +256,7 @@ WIDE = {
 """Tables of which k = 4 attributes of each example show two or so values of each attribute."""
 
 
-@pytest.mark.filterwarnings("ignore::budgetreg.notices.Notice")
+@pytest.mark.filterwarnings("ignore::budgetreg.common.notices.Notice")
 @pytest.mark.parametrize("made", [AEMR, AEML, ImputeRidge])
 @pytest.mark.parametrize("table", WIDE)
 def test_few_values_of_many_attributes_predict_no_large_number(made, table):

@@ -10,11 +10,12 @@ import pytest
 from sklearn import datasets
 
 from budgetreg.cli.app import main
+from budgetreg.common.notices import Notice
 from budgetreg.estimators import AEML, AEMR, FixedSubset, ImputeRidge, SGDImpute
-from budgetreg.notices import Notice
 from budgetreg.protocol.split import spreads
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.columns import Rescaled, RunningScale, few_differ, over_decades
+from budgetreg.revealed.columns import Rescaled, RunningScale
+from budgetreg.revealed.tails import few_differ, over_decades
 from budgetreg.study.model import learn
 
 N, TEST, D = 100, 2000, 6

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.errors import BudgetExceeded
+from budgetreg.common.errors import BudgetExceeded
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Cells, RevealLog
 from budgetreg.metering.table import Table, stack

@@ -8,8 +8,8 @@ import pytest
 
 from budgetreg.cli import app
 from budgetreg.cli.arguments import parsed
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.config import catalogue
-from budgetreg.errors import ConfigError, DataError
 from tests.pages.written import PAGES, ROOT, commands, name
 
 WITH_COMMANDS = [page for page in PAGES if commands(page) and ROOT / "results" not in page.parents]

@@ -7,14 +7,14 @@ from budgetreg.algorithms.cesa_bianchi_2010 import aer
 from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aelr, aerr
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.common.errors import BudgetExceeded
+from budgetreg.common.streams import generator
 from budgetreg.data.registry import load
-from budgetreg.errors import BudgetExceeded
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.split import folds
 from budgetreg.protocol.tuning import winners
-from budgetreg.streams import generator
 from tests.learners.test_partial import SCALE, draws, problem
 from tests.plans import journaled, planned
 

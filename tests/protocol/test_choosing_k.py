@@ -11,8 +11,8 @@ import pytest
 from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.dataset import Groups
-from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Collected

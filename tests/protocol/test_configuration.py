@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
-from budgetreg.errors import ConfigError
 from budgetreg.protocol.configuration import validate
 
 Compose = Callable[..., DictConfig]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
+from budgetreg.common.errors import BudgetExceeded, ConfigError, DataError
 from budgetreg.data.attributes import read_groups, read_prices
 from budgetreg.data.dataset import Groups, numbered
 from budgetreg.data.registry import load, prices_of
-from budgetreg.errors import BudgetExceeded, ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, revealed

@@ -8,12 +8,12 @@ from sklearn.linear_model import LinearRegression
 
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.least_squares import lasso
+from budgetreg.common.streams import generator, subset
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol import split
 from budgetreg.protocol.plan import make_plan
-from budgetreg.streams import generator, subset
 from tests.plans import planned
 from tests.tiers import quick_but
 

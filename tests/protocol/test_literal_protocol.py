@@ -1,7 +1,7 @@
 """Runs equal the protocol written out word by word, one example and one draw at a time.
 
 Nothing here uses the code of the protocol. The learners are the listings of `budgetreg.algorithms`, and
-`budgetreg.streams` defines the keys of random streams. The rest defines a repetition: a split, an order, folds,
+`budgetreg.common.streams` defines the keys of random streams. The rest defines a repetition: a split, an order, folds,
 candidates that learn in the folds under the same budget, a final run of the best one on the whole training part, errors
 on the test part, and a bill.
 """
@@ -19,8 +19,8 @@ import budgetreg
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aelr, aerr
 from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.api import plan
+from budgetreg.common.streams import generator
 from budgetreg.data.registry import load
-from budgetreg.streams import generator
 
 D, F = 6, 5
 BLOCK = 256

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data import registry as data_room
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol import passes
 from budgetreg.protocol import plan as planning

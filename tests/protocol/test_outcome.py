@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from budgetreg.common.streams import generator
 from budgetreg.data.registry import load
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.streams import generator
 from tests.plans import planned
 
 OWN = "dataset=diabetes"

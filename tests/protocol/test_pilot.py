@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.dataset import Dataset
-from budgetreg.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table, stack
 from budgetreg.protocol import repetitions as protocol

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.runs.tables import RUN_COLUMNS

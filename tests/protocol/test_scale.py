@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budgetreg.algorithms.learner import Observation
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.spending import automatic_pilot, axis_end, pilot_rows, rates
 from budgetreg.protocol.split import split_data

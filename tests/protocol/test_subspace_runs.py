@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.dataset import Dataset
-from budgetreg.errors import ConfigError, DataError
 from budgetreg.figures.curves import bounds
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import validate

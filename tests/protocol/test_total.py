@@ -6,8 +6,8 @@ import pytest
 
 from budgetreg.algorithms.factors import PlannedDrawsLearner
 from budgetreg.algorithms.factors.posterior import Posterior
+from budgetreg.common.errors import ConfigError
 from budgetreg.data.registry import load
-from budgetreg.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import parts_of
 from tests.plans import journaled, planned

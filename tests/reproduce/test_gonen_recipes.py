@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.config.composition import combinations
-from budgetreg.errors import ConfigError
 from budgetreg.figures.points import scalings_of
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import EXAMPLES, EXCESS_LOSS, Drawing, worst

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
-from budgetreg.errors import ConfigError
 from budgetreg.reproduce import gallery
 from budgetreg.reproduce.gallery import pages_of, read_findings, tally, write_gallery
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from budgetreg.cli.app import main
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import record_digest, signed
 from budgetreg.config import catalogue
 from budgetreg.config.nested import number_ranges
-from budgetreg.errors import DataError
-from budgetreg.files import record_digest, signed
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import _run

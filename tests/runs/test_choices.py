@@ -1,6 +1,6 @@
 """Remarks on best values at the end of their grid and on grids that grew: at most one line each; and notices."""
 
-from budgetreg.notices import each_once, held, say
+from budgetreg.common.notices import each_once, held, say
 from budgetreg.runs.runner import choices_of, remarks
 from tests.toy_runs import toy_plan, toy_result
 

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 from budgetreg import api
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.runs import cluster as subject
 from budgetreg.runs.cluster import ClusterLost
 from budgetreg.runs.journal import read_status

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.errors import DataError, UserError
-from budgetreg.files import Damaged, content_of, signed
+from budgetreg.common.errors import DataError, UserError
+from budgetreg.common.files import Damaged, content_of, signed
 from budgetreg.reproduce import merged
 from budgetreg.runs import manifest as manifest_module
 from budgetreg.runs import store as store_module

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from budgetreg.cli.app import main
-from budgetreg.files import digest, signed
+from budgetreg.common.files import digest, signed
 from budgetreg.protocol.calibration import probability
 from budgetreg.runs.models import packed, read_models, unpacked
 from budgetreg.runs.store import Store

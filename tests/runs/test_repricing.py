@@ -8,7 +8,7 @@ import pytest
 
 import budgetreg
 from budgetreg.cli.app import main
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.runs.series import read_series, repriced
 
 SMALL = {

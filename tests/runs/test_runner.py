@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from budgetreg.api import carry_out
-from budgetreg.errors import DataError, UserError
+from budgetreg.common.errors import DataError, UserError
 from budgetreg.runs import progress
 from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute, remarks

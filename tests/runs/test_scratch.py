@@ -12,15 +12,15 @@ from filelock import FileLock
 
 from budgetreg.cli import offers
 from budgetreg.cli.app import main
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import remove_abandoned, scratch_folder, write_atomically
 from budgetreg.data import cache, mnist
-from budgetreg.errors import DataError
-from budgetreg.files import remove_abandoned, scratch_folder, write_atomically
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys
 from pathlib import Path
-from budgetreg.files import scratch_folder
+from budgetreg.common.files import scratch_folder
 with scratch_folder(sys.argv[2], Path(sys.argv[1])) as folder:
     (folder / "content").write_text("half")
     print(folder, flush=True)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import Damaged, digest
 from budgetreg.config.nested import variants
-from budgetreg.errors import DataError
 from budgetreg.figures.curves import draw
 from budgetreg.figures.specification import PLAIN
-from budgetreg.files import Damaged, digest
 from budgetreg.runs import manifest
 from budgetreg.runs.series import find_folders, mean_curve, read_series
 from budgetreg.runs.tables import CURVES, columns

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from budgetreg.errors import Interrupted
+from budgetreg.common.errors import Interrupted
 from budgetreg.runs.workers import interrupts_ignored, termination_as_interrupt, termination_deferred
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import budgetreg
+from budgetreg.common.errors import DataError
+from budgetreg.common.files import write_atomically
 from budgetreg.config.nested import flatten
 from budgetreg.data import tables
 from budgetreg.data.registry import load, prices_of
-from budgetreg.errors import DataError
-from budgetreg.files import write_atomically
 from budgetreg.runs.models import model_npz, predict, read_models
 from tests.plans import configured
 

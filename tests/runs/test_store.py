@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.errors import ConfigError, DataError, UserError
-from budgetreg.files import signed
+from budgetreg.common.errors import ConfigError, DataError, UserError
+from budgetreg.common.files import signed
 from budgetreg.runs import store as store_module
 from budgetreg.runs.journal import Journal, read_journal, read_status
 from budgetreg.runs.manifest import git_state

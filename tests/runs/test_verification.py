@@ -10,8 +10,8 @@ import pytest
 from budgetreg.api import plan as plan_of
 from budgetreg.api import run
 from budgetreg.cli.app import main
-from budgetreg.errors import ConfigError, DataError
-from budgetreg.files import signed
+from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.common.files import signed
 from budgetreg.runs.manifest import identity_of, provenance, whole_identity
 from budgetreg.runs.tables import rows_of, tables_of
 from budgetreg.runs.verification import Computation, Sample, compare, recompute, verify_run

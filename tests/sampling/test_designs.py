@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from budgetreg.algorithms.engine import data_point_weights, inner_product_weights
+from budgetreg.common.streams import BLOCK, subset
 from budgetreg.revealed import designs
 from budgetreg.revealed.designs import joint_inclusion, per_money, regression_weights, working_probabilities
-from budgetreg.streams import BLOCK, subset
 
 
 def pairs_of(outcomes, probability, d):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from budgetreg.eigenspaces import basis, eigenspaces, leading, leading_of_sum
+from budgetreg.algorithms.eigenspaces import basis, eigenspaces, leading, leading_of_sum
 from budgetreg.tasks import projection_losses
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import budgetreg
-from budgetreg.errors import ConfigError, DataError
+from budgetreg.common.errors import ConfigError, DataError
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 

@@ -4,7 +4,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from budgetreg.errors import DataError
+from budgetreg.common.errors import DataError
 from budgetreg.study import error as module
 from budgetreg.study.error import Interval, LearningCurve, Part, combined, corrected, estimate_error, losses, unbiased
 from budgetreg.study.model import JointModel

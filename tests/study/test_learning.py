@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from budgetreg import api
-from budgetreg.errors import ConfigError
+from budgetreg.common.errors import ConfigError
 from budgetreg.estimators import AEMR
 from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.runs.models import read_models

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.errors import ConfigError, DataError
-from budgetreg.files import digest
+from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.common.files import digest
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.errors import ConfigError, DataError, UserError
+from budgetreg.common.errors import ConfigError, DataError, UserError
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 

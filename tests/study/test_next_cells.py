@@ -5,8 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from budgetreg.common.errors import DataError
 from budgetreg.data.dataset import Groups
-from budgetreg.errors import DataError
 from budgetreg.study.model import JointModel
 from budgetreg.study.orders import next_cells
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.errors import ConfigError, DataError, UserError
+from budgetreg.common.errors import ConfigError, DataError, UserError
 from budgetreg.study.error import ErrorEstimate, Interval
 from budgetreg.study.file import EARLIER_TABLES, StudyFile
 from budgetreg.study.forecast import Estimates

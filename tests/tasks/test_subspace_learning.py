@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import subspace_angles
 from scipy.stats import ortho_group
 
-from budgetreg.eigenspaces import leading
+from budgetreg.algorithms.eigenspaces import leading
 from budgetreg.metering.table import Table
 from budgetreg.tasks import compare_with_best, projection_losses, second_moment
 

@@ -27,12 +27,12 @@ from budgetreg.algorithms.learner import (
     first_phase,
     prices_option,
 )
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import BLOCK
 from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
-from budgetreg.errors import ConfigError
 from budgetreg.revealed.collection import AttributeDraws, Collected, Entries, collect, collect_everything, reveal
 from budgetreg.revealed.columns import Rescaled
 from budgetreg.revealed.purchases import purchases
-from budgetreg.streams import BLOCK
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -309,8 +309,8 @@ class FactorAnalysis(StreamingFactorAnalysis):
         There is one setting and nothing to tune.
         """
         # imported here because SciPy loads slowly
+        from budgetreg.algorithms.eigenspaces import leading
         from budgetreg.algorithms.factors.likelihood import RevealedEntries, estimate
-        from budgetreg.eigenspaces import leading
 
         d, last, k, n = accessor.d, checkpoints[-1], given.k, self.n_components
         m_1 = min(last, max(first_phase(self.phase_one, last), -(-10 * d // k)))

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from budgetreg.eigenspaces import leading, leading_of_sum
+from budgetreg.algorithms.eigenspaces import leading, leading_of_sum
 from budgetreg.revealed.collection import AttributeDraws, rows_by_column
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from budgetreg.algorithms.learner import (
     Theorem,
     Trajectory,
 )
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import BLOCK, blocks
 from budgetreg.config.options import FRACTION, ONE, ZERO, one_of, option
-from budgetreg.errors import ConfigError
-from budgetreg.streams import BLOCK, blocks
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -201,7 +201,7 @@ class Weights:
 
 def output_subspace(W: np.ndarray, n: int, choice: float | None) -> np.ndarray:
     """Return orthonormal columns (d, n): the leading ones of W, or those that a number in [0, 1) chooses."""
-    from budgetreg.eigenspaces import eigenspaces, leading  # here, as SciPy loads slowly
+    from budgetreg.algorithms.eigenspaces import eigenspaces, leading  # here, as SciPy loads slowly
 
     if choice is None:
         return leading(W, n)

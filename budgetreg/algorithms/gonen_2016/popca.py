@@ -32,9 +32,9 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     first_phase,
 )
+from budgetreg.common.streams import BLOCK, blocks
 from budgetreg.config.options import FLAG, FRACTION, one_of, option
 from budgetreg.revealed import designs
-from budgetreg.streams import BLOCK, blocks
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -311,7 +311,7 @@ class SecondMomentLearner(SubspaceLearner):
 
         There is one setting and nothing to tune.
         """
-        from budgetreg.eigenspaces import leading  # here, as SciPy loads slowly
+        from budgetreg.algorithms.eigenspaces import leading  # here, as SciPy loads slowly
 
         for checkpoint, moment in moment_estimates(self, accessor, checkpoints, rngs, given.k):
             yield checkpoint, np.stack([leading(C, self.n_components) for C in moment])[:, None]

@@ -39,9 +39,9 @@ from budgetreg.algorithms.learner import (
     update_option,
 )
 from budgetreg.algorithms.vectors import Averager, Steps, data_point, inner_product, invert
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import BLOCK, blocks, uniform
 from budgetreg.config.options import NOT_NEGATIVE, POSITIVE, one_of, option
-from budgetreg.errors import ConfigError
-from budgetreg.streams import BLOCK, blocks, uniform
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor

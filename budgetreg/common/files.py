@@ -23,7 +23,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from budgetreg.errors import ConfigError, DataError, UserError
+from budgetreg.common.errors import ConfigError, DataError, UserError
 
 KEY = "sha256"
 _PIECE = 1 << 22  # bytes read at a time

@@ -1,0 +1,1 @@
+"""What every layer needs: errors, notices, files that appear whole, and random streams."""
