@@ -95,13 +95,6 @@ def stationary(Gamma: np.ndarray, gamma: np.ndarray, radii: np.ndarray) -> np.nd
     return np.ascontiguousarray(W.T)
 
 
-def lasso_of(Gamma: np.ndarray, gamma: np.ndarray, radii: np.ndarray) -> np.ndarray:
-    """Return the minimisers over 1-balls for a positive semidefinite matrix."""
-    from budgetreg.algorithms.least_squares import lasso  # here, as the other solvers need none
-
-    return lasso(Gamma, gamma, radii)
-
-
 def ridge_of(Gamma: np.ndarray, gamma: np.ndarray, strengths: np.ndarray) -> np.ndarray:
     """Return the solutions of ``(Gamma_+ + strength) w = gamma``, with negative eigenvalues set to 0."""
     s, V = np.linalg.eigh(Gamma)
@@ -203,7 +196,9 @@ def solved(solver: str, C: np.ndarray, shares: np.ndarray, tried: np.ndarray) ->
     Gamma, gamma = C[:-1, :-1], C[:-1, -1]
     nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}.get(solver)
     if nearest is not None:
-        return lasso_of(nearest(Gamma, shares[:-1, :-1]), gamma, tried)
+        from budgetreg.algorithms.least_squares import lasso  # here, as the other solvers need none
+
+        return lasso(nearest(Gamma, shares[:-1, :-1]), gamma, tried)
     return {"stationary": stationary, "ridge": ridge_of, "dantzig": dantzig}[solver](Gamma, gamma, tried)
 
 

@@ -240,8 +240,6 @@ class GenEst:
         """Return ``phi~``, shape (F, G); if ``w = 0`` the slope is known and nothing is drawn."""
         cumulative = np.cumsum(np.square(w), axis=2)
         nonzero = cumulative[:, :, -1] > 0
-        if not nonzero.any():
-            return np.broadcast_to(smoothed_slope(-y[:, None], self._delta, self._eps), nonzero.shape)
         calls = []
         for call, target in enumerate((y + self._delta, y - self._delta)):
             n = self._orders[:, position, call]
