@@ -28,8 +28,7 @@ from budgetreg.algorithms.learner import (
     SideInformation,
     Trajectory,
 )
-from budgetreg.algorithms.regressors import ActiveRows
-from budgetreg.algorithms.trees import Inverter, Layout, Levels, Minima, PrefixSums
+from budgetreg.algorithms.regressors import ActiveRows, Inverter, Layout, Levels, Minima, PrefixSums
 from budgetreg.algorithms.vectors import Steps, data_point, inner_product, invert, project_l1
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import blocks, subset

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from budgetreg.common.errors import ContractError, DataError
-from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Origin, Outputs, WithIntercept
 
 if TYPE_CHECKING:

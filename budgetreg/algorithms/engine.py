@@ -49,8 +49,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from budgetreg.algorithms.regressors import ActiveRows, ScaledRegressors, SparsePoints
-from budgetreg.algorithms.trees import FAN, Layout
+from budgetreg.algorithms.regressors import FAN, ActiveRows, Layout, ScaledRegressors, SparsePoints
 from budgetreg.algorithms.vectors import Averager, sum_in_order
 from budgetreg.common.streams import BLOCK, blocks, subset, uniform
 

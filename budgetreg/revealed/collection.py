@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from budgetreg.common.streams import BLOCK, subset
-from budgetreg.data.dataset import Groups
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import JointMoments
 from budgetreg.revealed.designs import Draw, fixed_size, per_money, regression_weights, replaced, working_probabilities
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from budgetreg.algorithms.engine import rounds, sparse_points
-from budgetreg.algorithms.trees import FAN, Inverter, Layout, Minima, PrefixSums
+from budgetreg.algorithms.regressors import FAN, Inverter, Layout, Minima, PrefixSums
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
