@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 
 from budgetreg.algorithms import imputation
 from budgetreg.algorithms.imputation import RidgeRows, folds
-from budgetreg.algorithms.learner import SideInformation
-from budgetreg.cli.app import main
+from budgetreg.algorithms.learner import RunContext, SideInformation
+from budgetreg.common.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.testing.checks import Recorder
@@ -232,14 +232,14 @@ def test_results_of_other_imputations_do_not_depend_on_rescaling():
     assert identity(impute="iterative", rescale=True) == {**before, "impute": "iterative"}
 
 
-def test_iterative_imputation_of_many_attributes_is_refused(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    line = "run algo=impute_ridge k=4 dataset=gaussian tuning=paid --dry-run"
-    assert main([*line.split(), "algo.impute=iterative", "dataset.d=101"]) == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert "algo.impute=iterative: at most 100 attributes, as 101 would take too long; use mean" in said
-    assert main([*line.split(), "dataset.d=101"]) == 0
-    assert main([*line.split(), "algo.impute=iterative", "dataset.d=100"]) == 0
+def test_iterative_imputation_of_many_attributes_is_refused():
+    def notes(impute, d):
+        learner = imputation.ImputationLearner(name="impute", impute=impute)
+        return learner.notes(RunContext(4, d, 100, None, 1.0, 1.0, lambda: np.ones(d)), {})
+
+    with pytest.raises(ConfigError, match=r"^algo\.impute=iterative: at most 100 attributes, as 101 .*; use mean$"):
+        notes("iterative", 101)
+    assert notes("mean", 101) == notes("iterative", 100) == ()
 
 
 def sgd_listing(values, y, B, eta, *, centred, intercept, scaled):
