@@ -24,7 +24,7 @@ from budgetreg.testing import checks
 from budgetreg.testing.certificates import CheckError, close
 from budgetreg.testing.checks import Subject, examined, variants
 from budgetreg.testing.enumeration import REFERENCE_UPDATES, STEP, Place, Scripted, ScriptedRuns, outcomes
-from tests.tiers import quick_but
+from tests.tiers import slow_but
 
 D = 4
 X, Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
@@ -62,8 +62,11 @@ def able(*, predicts: bool) -> list[str]:
     return members(lambda learner: learner.missing is not Missing.REFUSED and learner.predicts == predicts)
 
 
-SAMPLED = ("aemr", "aeml")
-"""Learners that draw a chain for each answer, which is slow. They collect examples as AEFA does."""
+KINDS = (
+    *("aerr", "aer", "ddaerr_two_phase", "naive", "popca", "popca_importance", "mbeg"),
+    *("sgd_impute", "impute_ridge", "fixed_subset", "aefa_streaming"),
+)
+"""One learner of each way to treat missing values, and to collect examples; the others repeat one of them."""
 
 ABLE = [*able(predicts=True), *able(predicts=False)]
 GRADIENTS = members(
@@ -259,8 +262,8 @@ def sparse(subject: Subject) -> Masked:
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(
     ("check", "name"),
-    quick_but(
-        [*product((checks.unobserved, checks.same_bytes), SAMPLED), (checks.same_bytes, "aefa")],
+    slow_but(
+        list(product((checks.unobserved, checks.same_bytes), KINDS)),
         product((checks.unobserved, checks.same_bytes), ABLE),
     ),
 )
@@ -269,13 +272,13 @@ def test_stored_numbers_of_missing_values_change_nothing(name, check):
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("name", quick_but(SAMPLED, CENTRED))
+@pytest.mark.parametrize("name", slow_but(KINDS, CENTRED))
 def test_shifts_change_only_the_intercept(name):
     checks.origin(sparse(examined(name)))
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("name", quick_but(SAMPLED, ABLE))
+@pytest.mark.parametrize("name", slow_but(KINDS, ABLE))
 def test_masks_of_ones_change_nothing(name):
     """Shares of 1 divide nothing."""
     subject = examined(name)
@@ -291,7 +294,7 @@ def test_masks_of_ones_change_nothing(name):
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("name", quick_but(SAMPLED, able(predicts=True)))
+@pytest.mark.parametrize("name", slow_but(KINDS, able(predicts=True)))
 def test_missing_values_are_free(name):
     """If the data point has no available value, draws for the inner product are free, too."""
     m = 12
