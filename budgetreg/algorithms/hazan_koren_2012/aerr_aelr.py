@@ -1,6 +1,7 @@
 """AERR and AELR: k attributes of each example, in one pass.
 
-Each gradient is the product of two independent estimates, of the data point and of the inner product.
+Each gradient is the product of two independent estimates, of the data point and of the inner product. The algorithms as
+printed come first, then what the theorems prescribe, the same for many replicas at once, and the learners.
 
 The same class runs AER, whose state is `budgetreg.algorithms.cesa_bianchi_2010.Pegasos`, and DDAERR and DDAELR, which
 draw by the moments of the attributes: options choose the update and the draws of the two estimates.
