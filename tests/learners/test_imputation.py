@@ -288,3 +288,51 @@ def test_sgd_on_imputed_examples_follows_its_listing(given, scaled):
         w, b = sgd_listing(values, y, settings["B"][g], settings["eta"][g], scaled=scaled, **given)
         np.testing.assert_allclose(outputs.regressors[0, :, g], w, rtol=1e-9)
         assert outputs.intercept[0, g] == pytest.approx(b, rel=1e-9, abs=1e-12)
+
+
+def correlated(m, d=12, seed=0):
+    """Return attributes that share one factor, and a target that depends on it, with noise."""
+    rng = np.random.default_rng([seed, 4])
+    X = 2 + rng.normal(size=(m, 1)) + 0.3 * rng.normal(size=(m, d))
+    return X, X @ np.linspace(0.5, 1.5, d) + 3 * rng.normal(size=m)
+
+
+@pytest.mark.parametrize("problem", [examples, correlated])
+@pytest.mark.parametrize("centred", [True, False])
+def test_a_rescaled_regressor_errs_nearly_least_among_its_multiples(problem, centred):
+    """The error on complete rows, which it has not seen."""
+    X, y = problem(4000, 12)
+    full, target, y = X[1000:], y[1000:], y[:1000]
+    options = {"impute": "mean", "centred": centred, "intercept": True}
+    X, r = hidden(X[:1000], 4), y.mean()
+    as_fitted, _ = imputation.regressor(X, y, rescale=False, **options)
+    w, b = imputation.regressor(X, y, rescale=True, **options)
+    part = (full - np.nanmean(X, axis=0) if centred else full) @ as_fitted
+    errors = {s: np.square(target - r - s * part).mean() for s in np.linspace(0, 1, 101)}
+    rescaled = np.square(target - b - full @ w).mean()
+    assert rescaled < min(errors.values()) + 0.03 * errors[0.0]
+    if centred:  # else the mean, which rows share, makes other directions hard to learn
+        assert rescaled < 0.8 * errors[0.0]
+        assert problem is examples or errors[1.0] > 3 * errors[0.0]
+
+
+def test_with_every_value_seen_nothing_is_rescaled():
+    X, y = examples(40, 5)
+    w, _ = imputation.regressor(X, y, impute="mean", rescale=True, **BOTH)
+    expected = np.mean([Ridge(alpha).fit(X, y).coef_ for alpha in cross_validated(X - X.mean(axis=0), y)], axis=0)
+    np.testing.assert_allclose(w, expected, rtol=1e-10)
+
+
+def test_the_strength_is_stable_where_there_are_about_as_many_rows_as_attributes():
+    """Leave-one-out errors choose strengths here whose mean error is 2.3 times that of the best one."""
+    errors, least = [], []
+    for seed in range(8):
+        rng = np.random.default_rng([seed, 5])
+        X = rng.normal(size=(400, 20))
+        y = X @ np.linspace(-0.3, 0.3, 20) + 0.7 * rng.normal(size=400)
+        X, y, full, target = X[:22], y[:22], X[22:], y[22:]
+        w, b = imputation.regressor(X, y, impute="mean", rescale=True, **BOTH)
+        errors.append(np.square(target - b - full @ w).mean())
+        fits = (Ridge(alpha).fit(X, y).predict(full) for alpha in np.geomspace(1e-2, 1e4, 19))
+        least.append(min(np.square(target - prediction).mean() for prediction in fits))
+    assert np.mean(errors) < 1.35 * np.mean(least)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.zhu_2022 import PrimePCA, prime_pca
 from budgetreg.common.errors import ConfigError
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.testing.checks import Recorder
+from tests.learners.problems import shuffled
 from tests.tiers import quick_but
 
 SIGMA, N_ITER = 10.0, 1000
@@ -20,21 +21,40 @@ def factors(m, d, q, noise, seed=0):
     return rng.normal(size=(m, q)) @ rng.normal(size=(q, d)) + noise * rng.normal(size=(m, d))
 
 
-def fitted(X, k, n, available=None, checkpoints=None, sigma=SIGMA, n_iter=N_ITER):
-    """Return {checkpoint: subspace (d, n)}, and the rows as they were seen, NaN for what was not."""
-    m, d = X.shape
-    checkpoints, log = checkpoints or [m], Recorder(d)
-    table, order = Table(X, np.zeros(m), available=available), np.random.default_rng(1).permutation(m)
-    accessor = Accessor(table, order[None], 1, k, checkpoints, log=log)
-    learner = PrimePCA(name="test", n_components=n, sigma=sigma, n_iter=n_iter)
-    outputs = dict(learner.fit(accessor, {}, checkpoints, [np.random.default_rng(3)], SideInformation(k)))
-    seen = np.full(X.shape, np.nan)
-    seen[log.seen()] = X[log.seen()]
-    return {checkpoint: V[0, 0] for checkpoint, V in outputs.items()}, seen[order]
+def fitted(X, k, n, F=1, available=None, checkpoints=None, kind=PrimePCA, **options):
+    """Return {checkpoint: subspaces (F, d, n)}, and the rows that each stream saw, NaN for what it did not see."""
+    m, orders = len(X), shuffled(F, len(X))
+    checkpoints = checkpoints or [m]
+    rngs = [np.random.default_rng([3, f]) for f in range(F)]
+    table, seen = Table(X, np.zeros(m), available=available), np.full((F, *X.shape), np.nan)
+
+    class Watched(Accessor):
+        def reveal_block(self, attributes, drawn=None):
+            values = super().reveal_block(attributes, drawn)
+            there = self.available(attributes) if not self.complete else np.ones(attributes.shape, dtype=bool)
+            for f, example, position in np.argwhere(there):
+                seen[f, self.first + example, attributes[f, example, position]] = values[f, example, position]
+            return values
+
+        def open(self, start, stop):
+            self.first = start
+            super().open(start, stop)
+
+    if kind is PrimePCA:
+        options = {"sigma": SIGMA, "n_iter": N_ITER, **options}
+    learner = kind(name="test", n_components=n, **options)
+    outputs = learner.fit(Watched(table, orders, 1, k, checkpoints), {}, checkpoints, rngs, SideInformation(k))
+    return {checkpoint: V[:, 0] for checkpoint, V in outputs}, seen
 
 
 def projections(V):
     return V @ np.swapaxes(V, -1, -2)
+
+
+def lost(C, V):
+    """Return the share of what the best subspace keeps that subspaces (F, d, n) lose, each."""
+    most = np.linalg.eigvalsh(C)[-V.shape[2] :].sum()
+    return 1 - np.einsum("fij,ik,fkj->f", V, C, V) / most
 
 
 @pytest.mark.parametrize("holes", [False, True])
@@ -46,23 +66,55 @@ def test_core_equals_the_listing(holes, m, sigma, n_iter):
     d, k, n = 12, 5, 2
     X = factors(m, d, n, 0.3)
     available = np.random.default_rng(4).random((m, d)) < 0.35 if holes else None
-    outputs, seen = fitted(X, k, n, available, [40, m], sigma, n_iter)
-    for checkpoint, V in outputs.items():
-        expected = prime_pca(seen[:checkpoint], n, sigma, n_iter)
-        np.testing.assert_allclose(projections(V), projections(expected), atol=1e-9)
-    assert not holes or len(set(np.isfinite(seen).sum(axis=1))) > 3
+    outputs, seen = fitted(X, k, n, F=2, available=available, checkpoints=[40, m], sigma=sigma, n_iter=n_iter)
+    for checkpoint in (40, m):
+        for V, rows in zip(outputs[checkpoint], seen, strict=True):
+            expected = prime_pca(rows[:checkpoint], n, sigma, n_iter)
+            np.testing.assert_allclose(projections(V), projections(expected), atol=1e-9)
+    assert not holes or len(set(np.isfinite(seen[0]).sum(axis=1))) > 3
+
+
+def test_rows_are_chosen_by_sigma():
+    """Which rows are good changes the subspace, and if none is, the first subspace remains."""
+    X = factors(300, 12, 2, 0.3)
+    every, some, none = (fitted(X, 5, 2, sigma=sigma, n_iter=5)[0][300][0] for sigma in (1e6, 1.5, 0.1))
+    (_, seen) = fitted(X, 5, 2)
+    counts = 1.0 * np.isfinite(seen[0]).T @ np.isfinite(seen[0])
+    Y = np.nan_to_num(seen[0])
+    first = np.linalg.eigh(Y.T @ Y / counts)[1][:, -2:]
+    np.testing.assert_allclose(projections(none), projections(first), atol=1e-9)
+    assert np.abs(projections(every) - projections(some)).max() > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noisy_subspaces_are_recovered_better_than_from_zeros_or_products(seed):
+    m, d, k, n = 1000, 20, 6, 2
+    X = factors(m, d, n, 0.3, seed)
+    C = X.T @ X / m
+    prime = lost(C, fitted(X, k, n, F=3)[0][m])
+    zeros, products = (
+        lost(C, fitted(X, k, n, F=3, kind=SecondMomentLearner, update=update, **options)[0][m])
+        for update, options in (("zero_filled", {}), ("active", {"replacement": False}))
+    )
+    assert prime.max() < 0.5 * min(zeros.min(), products.min())
 
 
 def test_without_noise_the_subspace_is_exact():
     X = factors(400, 15, 2, 0.0)
-    (V,) = fitted(X, 5, 2)[0].values()
-    assert np.square(X - X @ V @ V.T).sum() < 1e-7 * np.square(X).sum()  # as the steps end at a change of 1e-5
+    ((V,),) = fitted(X, 5, 2)[0].values()
+    assert lost(X.T @ X, V[None]).item() < 1e-7  # as the steps end at a change of 1e-5
+
+
+def test_all_attributes_give_pca():
+    X = factors(50, 6, 6, 0.0)
+    ((V,),) = fitted(X, 6, 3)[0].values()
+    np.testing.assert_allclose(projections(V), projections(np.linalg.svd(X)[2][:3].T), atol=1e-10)
 
 
 def test_few_or_zero_examples_give_an_orthonormal_basis():
     for X in (np.zeros((30, 6)), factors(30, 6, 3, 0.5)):
-        for V in fitted(X, 3, 2, checkpoints=[1, 2, 30])[0].values():
-            np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
+        for V in fitted(X, 3, 2, F=2, checkpoints=[1, 2, 30])[0].values():
+            np.testing.assert_allclose(V.transpose(0, 2, 1) @ V, np.eye(2)[None].repeat(2, axis=0), atol=1e-12)
 
 
 def test_it_needs_more_attributes_than_dimensions():

@@ -270,3 +270,16 @@ def test_prices_of_one_kind_change_no_plan() -> None:
     np.testing.assert_array_equal(per_money(np.zeros(4), PRICES), np.zeros(4))
     ratios = per_money(plain, PRICES) / plain
     assert (np.diff(ratios[np.argsort(PRICES)]) < 0).all()
+
+
+@pytest.mark.parametrize(("d", "r"), [(9, 2), (9, 4), (30, 5)])
+def test_pairs_are_seen_as_often_as_joint_inclusion_predicts(d, r):
+    """The frequencies in 100 blocks are within 5 standard errors, and single ones near the working probabilities."""
+    p = working_probabilities(np.random.default_rng(d).random(d) ** 3, r, 0.1)
+    draw, rng, n = designs.fixed_size(p, r), np.random.default_rng(0), 100 * BLOCK
+    seen = np.zeros((n, d))
+    np.put_along_axis(seen, np.concatenate([draw(rng).attributes for _ in range(100)]), 1.0, axis=1)
+    assert (seen.sum(axis=1) == r).all()
+    expected = joint_inclusion(p, r)
+    assert (np.abs(seen.T @ seen / n - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-9).all()
+    assert np.abs(np.diagonal(expected) - p).max() <= 0.1
