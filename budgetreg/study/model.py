@@ -9,9 +9,9 @@ import numpy as np
 from budgetreg.algorithms.conditional import Conditional, conditional, conditional_means, conditional_variances
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.notices import Notice
-from budgetreg.protocol.calibration import calibrated
 from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
+from budgetreg.protocol.prediction import calibrated
 from budgetreg.runs.models import model_npz
 from budgetreg.study.state import State
 
