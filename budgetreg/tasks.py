@@ -43,6 +43,11 @@ class Regression:
     delta: float | None = None
     predicts = True
 
+    @property
+    def by_squares(self) -> bool:
+        """Whether the held-out loss is the mean squared error of predictions."""
+        return self.delta is None
+
     def admit(self, algo: str, data: Dataset, center: str) -> None:
         """Refuse targets that are not predictable numbers, or all 0.
 
@@ -237,6 +242,7 @@ class SubspaceLearning:
 
     n_components: int
     predicts = False
+    by_squares = False
 
     def admit(self, algo: str, data: Dataset, center: str) -> None:
         """Refuse fewer attributes than dimensions, and a centre that moves; see `Regression.admit`."""

@@ -18,9 +18,9 @@ from budgetreg.data.registry import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.ledger import Bill
 from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.outcome import Outcome
 from budgetreg.protocol.passes import Pass
 from budgetreg.protocol.plan import Plan, split_sizes
+from budgetreg.protocol.repetitions import Outcome
 from budgetreg.protocol.split import Split
 from budgetreg.runs.models import Arrays, read_models
 from budgetreg.runs.verification import Comparison, Computation

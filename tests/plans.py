@@ -8,9 +8,8 @@ from omegaconf import OmegaConf
 
 from budgetreg.config.composition import Composer
 from budgetreg.protocol.configuration import Config, validate
-from budgetreg.protocol.outcome import Result
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.protocol.repetitions import Result, run_repetitions
 from budgetreg.runs.models import packed
 
 composer = cache(Composer)

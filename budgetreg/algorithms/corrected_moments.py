@@ -193,13 +193,17 @@ def sizes(solver: str, C: np.ndarray) -> np.ndarray:
 
 def solved(solver: str, C: np.ndarray, shares: np.ndarray, tried: np.ndarray) -> np.ndarray:
     """Return regressors (d, G) of the sizes (G,), see `SOLVERS`."""
-    Gamma, gamma = C[:-1, :-1], C[:-1, -1]
-    nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}.get(solver)
-    if nearest is not None:
-        from budgetreg.algorithms.least_squares import lasso  # here, as the other solvers need none
+    from budgetreg.algorithms.least_squares import lasso  # here, as the other solvers need none
 
-        return lasso(nearest(Gamma, shares[:-1, :-1]), gamma, tried)
-    return {"stationary": stationary, "ridge": ridge_of, "dantzig": dantzig}[solver](Gamma, gamma, tried)
+    Gamma, gamma = semidefinite_by(solver, C[:-1, :-1], shares[:-1, :-1]), C[:-1, -1]
+    solve = {"stationary": stationary, "ridge": ridge_of, "dantzig": dantzig}.get(solver, lasso)
+    return solve(Gamma, gamma, tried)
+
+
+def semidefinite_by(solver: str, Gamma: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the nearest semidefinite moments (d, d), if a solver needs any; the others take them as they are."""
+    nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}.get(solver)
+    return Gamma if nearest is None else nearest(Gamma, shares)
 
 
 # The moments of all examples of a stream, and of parts of them: sums of products by sparse matrices.
@@ -350,6 +354,16 @@ class CorrectedMoments(PairwiseLearner):
         "second moments": "sums are divided by how often both were seen, which has no variance in closed form",
         "boundary": UNBOUNDED,
     }
+
+    @property
+    def norm(self) -> int:
+        """That which ridge or the lasso bounds."""
+        return 2 if self.solver == "ridge" else 1
+
+    @property
+    def convex(self) -> bool:
+        """Whether what it minimises is convex: if not, it returns a stationary point, up to a tolerance."""
+        return self.solver != "stationary"
 
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation

@@ -159,6 +159,11 @@ class OfflineLearner(Learner):
         "boundary": UNBOUNDED,
     }
 
+    @property
+    def norm(self) -> int:
+        """That of the ball of ridge or the lasso."""
+        return 2 if self.update == "ridge" else 1
+
     def fit(
         self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
     ) -> Trajectory:

@@ -365,6 +365,11 @@ class Learner:
         return None
 
     @property
+    def norm(self) -> int | None:
+        """The norm of the ball that its regressors lie in or are measured by: 1 or 2; None if there is none."""
+        return None
+
+    @property
     def cost_aware(self) -> Sequence[str]:
         """The draws that depend on prices, if there are any: names of a `BudgetSplit`, or ``k`` for all."""
         return ()

@@ -25,6 +25,7 @@ from budgetreg.figures.tables import (
 )
 from budgetreg.runs.tables import as_csv, refuse_other
 from budgetreg.study import Study
+from budgetreg.study.model import LEARNER
 from budgetreg.study.orders import Order
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _create(path: Path, keys: Mapping[str, str]) -> None:
         drop=_list(keys.get("drop", "")),
         unit=keys.get("unit"),
         seed=whole_number("seed", keys.get("seed", "0"), 0),
-        algo=keys.get("algo", "aemr"),
+        algo=keys.get("algo", LEARNER),
         missing_values=_list(keys.get("missing_values", "")),
     )
     with study:

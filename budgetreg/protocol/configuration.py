@@ -5,7 +5,7 @@ possible.
 """
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
@@ -117,11 +117,10 @@ class Config:
         # The axis decides where learners end that see all attributes, unless it counts what attributes cost.
         same_end = self.algo.observation is not Observation.ALL or self.axis == "paid"
         tuning, grid = self._choice()
-        pilot = {"automatic_pilot": _AUTOMATIC_PILOT} if self.has_automatic_pilot else {}
-        scales = {}
-        if self.dataset.scaled_by_pilot and self.dataset.kind != "scikit_learn":
-            scales = {"unknown_scales": _UNKNOWN_SCALES}
-        limit = {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
+        rescaled = self.dataset.scaled_by_pilot and self.dataset.kind != "scikit_learn"
+        rules = {"automatic_pilot": _AUTOMATIC_PILOT} if self.has_automatic_pilot else {}
+        rules |= {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
+        rules |= {"unknown_scales": _UNKNOWN_SCALES} if rescaled else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
         if self.intercept == "none" or self.dataset.center == "none":
             learner["version"] = max(learner["version"], self.algo.version_uncentred)
@@ -132,9 +131,7 @@ class Config:
             learner.pop("prices", None)
         return {
             **identity_of(TOP, self.resolved, {"algo", "dataset", "tuning", *(["axis"] if same_end else [])}),
-            **pilot,
-            **limit,
-            **scales,
+            **rules,
             "algo": learner,
             "dataset": kinds()[self.dataset.kind].identity(self.resolved["dataset"]),
             **({"tuning": tuning} if tuning else {}),
@@ -145,6 +142,14 @@ class Config:
         """Whether the total is money, and what an example costs depends on draws: they decide how many are seen."""
         priced = self.dataset.costs not in (None, EQUAL) and not self.chooses_k
         return priced and self.total is not None and self.algo.observation is not Observation.ALL
+
+    @property
+    def examples_asked(self) -> tuple[int, ...]:
+        """The checkpoints that are given as numbers of examples; none of them if they are shares, or a number."""
+        asked = self.checkpoints
+        if isinstance(asked, int) or any(isinstance(checkpoint, float) for checkpoint in asked):
+            return ()
+        return tuple(map(int, asked))
 
     @property
     def chooses_k(self) -> bool:
@@ -289,6 +294,11 @@ def _typed(tree: dict[str, Any]) -> Config:
     return Config(**{**plain, **sections}, resolved=tree)
 
 
+def unlike(problem: str, able: Callable[[Learner], bool]) -> ConfigError:
+    """Return the error of a learner that cannot do something, which ends with the names of those that can."""
+    return ConfigError(problem + ", ".join(members(able)))
+
+
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return an identity or a configuration with the defaults of the options that it leaves out.
 
@@ -399,9 +409,9 @@ def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
 
 def _refuse_auto(algo: Learner, total: int | None) -> None:
     if not algo.chooses_k:
-        able = ", ".join(members(lambda other: other.chooses_k))
-        raise ConfigError(
-            f"k={AUTO}: {algo.name} cannot choose k with its options; give a number, or use one of {able}"
+        raise unlike(
+            f"k={AUTO}: {algo.name} cannot choose k with its options; give a number, or use one of ",
+            lambda other: other.chooses_k,
         )
     if total is None:
         raise ConfigError(
@@ -426,14 +436,12 @@ def _tuning(tree: dict[str, Any], algo: Learner, own_data: bool) -> TuningConfig
     declared = _tuning_options(name)
     section = tree["tuning"] = resolve_nulls(declared, checked(tree["tuning"], declared, "tuning"), own_data)
     if name == "paid" and algo.grid:
-        able = members(
+        raise unlike(
+            f"tuning=paid: {algo.name} would choose {' and '.join(algo.grid)} on rows that are seen in full; "
+            "learners without such parameters: ",
             lambda other: (
                 not other.tuned and other.observation is not Observation.ALL and other.predicts == algo.predicts
-            )
-        )
-        raise ConfigError(
-            f"tuning=paid: {algo.name} would choose {' and '.join(algo.grid)} on rows that are seen in full; "
-            f"learners without such parameters: {', '.join(able)}"
+            ),
         )
     values = {key: float(section[key]) for key in algo.grid if section.get(key) is not None}
     missing = [f"tuning.{key}" for key in algo.grid if name == "fixed" and key not in values]

@@ -17,10 +17,9 @@ from budgetreg.data.dataset import Dataset, Groups, Values
 from budgetreg.data.registry import ALL
 from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.configuration import Config, assembled
-from budgetreg.protocol.outcome import Evaluation, Result
 from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.protocol.repetitions import outcomes, widening
+from budgetreg.protocol.repetitions import Evaluation, Result, outcomes, widening
 
 NAME = "table"
 """Name of the data, which is in the keys of random streams: a file ``table.csv`` has the same numbers."""

@@ -264,24 +264,25 @@ def advance_within_total(
     """
     rehearsed: dict[int, Any] = {}
 
-    def run(ends: tuple[int, ...], rehearsal: bool) -> PassResult:
-        begin = (lambda: _forget) if rehearsal else final.begin
-        reported = portion(progress, *((0, 0.5) if rehearsal else (0.5, 1)))
+    def run(rehearsal: bool, *ends: int) -> tuple[PassResult, tuple[int, ...]]:
+        """Return the result, and the numbers of examples that the amounts pay for, by what it has cost."""
+        begin = (lambda: lambda checkpoint, outputs, origin: None) if rehearsal else final.begin
+        part = portion(progress, *((0, 0.5) if rehearsal else (0.5, 1)))
         passes = [replace(final, checkpoints=ends, begin=begin)]
-        (result,) = advance(plan, table, passes, settings, reported, cells, rehearsed)
-        return result
+        (result,) = advance(plan, table, passes, settings, part, cells, rehearsed)
+        assert result.expenses is not None
+        return result, affordable(result.expenses, amounts, best_in_final)
 
     planned, most = np.array(plan.checkpoints) - plan.pilot_before_learning, final.order.size
     amounts = plan.money * planned / planned[-1]
     n = min(most, ceil(_MORE * int(planned[-1])))
     while True:
-        ends = affordable(_expenses(run((n,), True)), amounts, best_in_final)
+        _, ends = run(True, n)
         if ends[-1] < n or n == most:
             break
         n = min(most, 2 * n)
     while ends[-1] >= len(planned):
-        result = run(ends, False)
-        at_most = affordable(_expenses(result), amounts, best_in_final)
+        result, at_most = run(False, *ends)
         if at_most[-1] == ends[-1]:
             return result
         ends = at_most
@@ -316,15 +317,6 @@ def affordable(expenses: np.ndarray, amounts: np.ndarray, best_in_final: np.ndar
     for at in range(len(ends) - 2, -1, -1):
         ends[at] = min(ends[at], ends[at + 1] - 1)
     return tuple(max(end, at + 1) if at < len(ends) - 1 else end for at, end in enumerate(ends))
-
-
-def _expenses(result: PassResult) -> np.ndarray:
-    assert result.expenses is not None
-    return result.expenses
-
-
-def _forget(checkpoint: int, outputs: np.ndarray, origin: Origin) -> None:
-    pass
 
 
 def portion(progress: Progress, begin: float, end: float) -> Progress:

@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from budgetreg.algorithms.learner import Batching, Learner, Missing, Observation
-from budgetreg.algorithms.registry import members
 from budgetreg.common.errors import ConfigError, DataError, too_large
 from budgetreg.config.options import EVERY
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import load, located, prices_of
 from budgetreg.data.tables import shown
-from budgetreg.protocol.configuration import Config
-from budgetreg.protocol.spending import Spending, free_of, rates, spending
+from budgetreg.protocol.configuration import Config, unlike
+from budgetreg.protocol.spending import Spending, hit_rate
 from budgetreg.protocol.split import refuse_incomplete, shares
 from budgetreg.protocol.tuning import count, lay_out, on_edge, run_context, widened
 
@@ -57,8 +56,6 @@ class Plan(Spending):
         Columns of the data that are no attributes, see `Dataset`.
     first : int or None
         The index of the first column of a LIBSVM file; None for other data.
-    gaps : bool
-        Whether values are missing: drawing a missing value is free, and those of test rows are replaced by draws.
     data_bytes : int or None
         Memory of the attributes' values; None if they are not held as an array.
     """
@@ -74,8 +71,12 @@ class Plan(Spending):
     labels: tuple[str, ...]
     dropped: tuple[tuple[int, str], ...]
     first: int | None
-    gaps: bool
     data_bytes: int | None
+
+    @property
+    def gaps(self) -> bool:
+        """Whether values are missing: drawing a missing value is free, and those of test rows are replaced by draws."""
+        return self.hit_rate is not None
 
     @property
     def spends_gaps(self) -> bool:
@@ -118,7 +119,7 @@ class Plan(Spending):
         pilot = self.pilot_before_learning * self.full_row
         most = self.per_example * (self.most_examples - self.pilot_before_learning)
         if self.config.chooses_k:
-            most = min(most, int(self.money / min(cost for cost in self.payment.costs if cost)))
+            most = min(most, int(self.money / self.cheapest))
         return pilot + most
 
     @property
@@ -222,32 +223,39 @@ def make_plan(config: Config) -> Plan:
     """
     algo = config.algo
     _check_config(config)
+    # All that is read is read here. What follows is arithmetic.
     data = load(config.dataset, config.seed, 0, targets=algo.predicts)
     if config.k == EVERY:  # as if that number had been asked for
         config = replace(config, k=data.n_purchases, resolved={**config.resolved, "k": data.n_purchases})
     _check_data(config, data)
     n_train, n_test = split_sizes(config, data)
-    prices = prices_of(config.dataset, data)
-    _check_prices(algo, free_of(prices, data.groups), data)
-    n_complete = int(data.complete.mean() * n_train)
-    bought = spending(rates(config, n_train, data.X.shape[1], n_complete, prices, data.groups, data.available))
-    run = run_context(bought, data)
     plan = Plan(
-        **vars(bought),
+        config=config,
+        n_train=n_train,
+        d=data.X.shape[1],
+        n_complete=int(data.complete.mean() * n_train),
+        prices=prices_of(config.dataset, data),
+        groups=data.groups,
+        hit_rate=None,
         folder=config.folder(),
         dataset=data.name,
         fingerprint=data.fingerprint(),
         n_test=n_test,
-        settings=lay_out(config, run),
+        settings={},
         notes=(),
         names=data.names,
         target=data.target,
         labels=data.labels if algo.predicts else (),
         dropped=data.dropped,
         first=data.first,
-        gaps=data.available is not None,
         data_bytes=data.X.nbytes if isinstance(data.X, np.ndarray) else None,
     )
+    _check_prices(algo, plan.free, data)
+    algo.split_budget(plan.k)  # refuses a budget that is too small
+    if data.available is not None:
+        plan = replace(plan, hit_rate=hit_rate(data.available, plan.charged, plan.k, algo.missing))
+    run = run_context(plan, data)
+    plan = replace(plan, settings=lay_out(config, run))
     rest = n_train - plan.pilot
     if plan.folds > rest:
         raise ConfigError(f"tuning.folds={plan.folds}: at most the {rest} training examples of {data.name}")
@@ -271,16 +279,16 @@ def _check_config(config: Config) -> None:
     ------
     ConfigError
     """
-    algo, asked = config.algo, config.checkpoints
+    algo = config.algo
     if config.total is not None:
         if config.axis == "examples":
             raise ConfigError(
                 f"total={config.total}: axis=examples ends all learners at the same number of examples; use one of them"
             )
-        if not isinstance(asked, int) and not any(isinstance(checkpoint, float) for checkpoint in asked):
+        if config.examples_asked:
             raise ConfigError(
-                f"checkpoints={list(asked)}: these numbers of examples contradict total={config.total}; "
-                "give shares, such as [0.5,1.0]"
+                f"checkpoints={list(config.examples_asked)}: these numbers of examples contradict "
+                f"total={config.total}; give shares, such as [0.5,1.0]"
             )
     if config.intercept == "mean" and not algo.predicts:
         raise ConfigError(f"intercept=mean: {algo.name} learns a subspace and predicts nothing; use none")
@@ -300,11 +308,11 @@ def _check_prices(algo: Learner, free: np.ndarray | None, data: Dataset) -> None
         If another learner can.
     """
     if free is not None and not algo.uses_free:
-        able = members(lambda other: other.uses_free and other.predicts == algo.predicts)
         which = shown([data.names[at] if data.names else data.label(at) for at in np.flatnonzero(free).tolist()])
-        raise ConfigError(
+        raise unlike(
             f"dataset.costs: the price of {which} is 0, and {algo.name} cannot use more than its k attributes: give a "
-            f"price above 0, or use one of {', '.join(able)}"
+            "price above 0, or use one of ",
+            lambda other: other.uses_free and other.predicts == algo.predicts,
         )
 
 
@@ -321,40 +329,35 @@ def _check_data(config: Config, data: Dataset) -> None:
     algo, d, n = config.algo, data.X.shape[1], data.y.size
     algo.task.admit(algo.name, data, config.dataset.center)
     if data.groups is not None and not algo.draws_groups:
-        able = members(lambda other: other.draws_groups and other.predicts == algo.predicts)
-        raise ConfigError(
-            f"dataset.groups: {algo.name} draws single attributes; learners that draw groups: {', '.join(able)}"
+        raise unlike(
+            f"dataset.groups: {algo.name} draws single attributes; learners that draw groups: ",
+            lambda other: other.draws_groups and other.predicts == algo.predicts,
         )
     if np.isnan(data.y).any() and not algo.unlabelled:
-        able = members(lambda other: other.unlabelled)
-        raise ConfigError(
-            f"{data.name}: {algo.name} needs the target of every example; learners that accept missing targets: "
-            f"{', '.join(able)}"
+        raise unlike(
+            f"{data.name}: {algo.name} needs the target of every example; learners that accept missing targets: ",
+            lambda other: other.unlabelled,
         )
-    if data.available is not None:
-        if algo.missing is Missing.REFUSED:
-            able = members(lambda other: other.missing is not Missing.REFUSED and other.predicts == algo.predicts)
-            raise ConfigError(
-                f"dataset.missing=unavailable: {algo.name} needs every value; learners that accept missing values: "
-                f"{', '.join(able)}"
-            )
-        if algo.missing is Missing.WEIGHED:
-            try:
-                shares(data, np.arange(n))
-            except MemoryError as error:
-                raise too_large(algo.name, d, error) from error
+    if data.available is not None and algo.missing is Missing.REFUSED:
+        raise unlike(
+            f"dataset.missing=unavailable: {algo.name} needs every value; learners that accept missing values: ",
+            lambda other: other.missing is not Missing.REFUSED and other.predicts == algo.predicts,
+        )
+    if data.available is not None and algo.missing is Missing.WEIGHED:
+        try:
+            shares(data, np.arange(n))
+        except MemoryError as error:
+            raise too_large(algo.name, d, error) from error
     if config.dataset.split == "official" and data.n_train is None:
         raise ConfigError(f"dataset.split=official: {data.name} has no official split; use random")
     drawn = config.dataset.split != "official" and not config.dataset.untested
     if drawn and not 0 < int(n * config.dataset.test_fraction) < n:
         raise DataError(f"{data.name} has {n} examples: too few for a test part of {config.dataset.test_fraction}")
     if isinstance(config.k, int) and config.k > data.n_purchases:
+        most = f"d={d}, the attributes of {data.name}"
         if data.groups is not None:
-            raise ConfigError(
-                f"k={config.k}: the attribute budget must be at most {data.n_purchases}, as a group counts as "
-                f"one of the {d} attributes of {data.name}"
-            )
-        raise ConfigError(f"k={config.k}: the attribute budget must be at most d={d}, the attributes of {data.name}")
+            most = f"{data.n_purchases}, as a group counts as one of the {d} attributes of {data.name}"
+        raise ConfigError(f"k={config.k}: the attribute budget must be at most {most}")
 
 
 def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:

@@ -5,11 +5,11 @@ money, if there are prices. As a plan is made before any draw, it converts money
 expects as many missing values as the table has. What the draws of a repetition cost decides where it really ends, see
 `budgetreg.protocol.passes.advance_within_total`: no run pays more than a total in money.
 
-`rates` says what is for sale and at which prices, `spending` what is bought of it. Both return numbers only.
+A `Spending` holds what is for sale and what was asked for. All else follows from these by arithmetic.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, fsum, inf, sqrt
 from typing import NamedTuple
 
@@ -56,8 +56,8 @@ class HitRate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rates:
-    """What is for sale to a learner, and at which prices.
+class Spending:
+    """What is for sale to a learner, at which prices, and what it buys of it.
 
     Attributes
     ----------
@@ -71,26 +71,8 @@ class Rates:
         Prices of the attributes. If they are known, the bill is itemised, and is in money too.
     groups : Groups or None
         Attributes that are bought together, and count as one everywhere here; None if each is alone.
-    free : ndarray of bool, shape (d,), or None
-        Attributes that cost nothing: they are seen for every example; None if all have a price.
-    uncharged : ndarray of bool, shape (d,), or None
-        Attributes that are on no bill: those that are free, and all of a group but one; None if all are charged.
-    full_row : int
-        Attributes that are charged for a full row: those with a price, of each group one.
-    k : int
-        The attribute budget, as a number: all attributes, if the learner chooses how many it sees.
-    budget_split : BudgetSplit or None
-        How k is divided, for learners that declare it.
-    per_example : int
-        Attributes that a replica may be charged for one example: k, or all; for some learners on average.
     hit_rate : HitRate or None
         How often draws meet a value; None if no value is missing.
-    in_money : bool
-        Whether there is a total in money.
-    payment : Prices
-        The prices of attributes in the unit of the total: 1 each if it is attributes.
-    price : float
-        The expected price of an attribute, in money; 1 if the total is in attributes.
     """
 
     config: Config
@@ -99,146 +81,151 @@ class Rates:
     n_complete: int
     prices: Prices | None
     groups: Groups | None
-    free: np.ndarray | None
-    uncharged: np.ndarray | None
-    full_row: int
-    k: int
-    budget_split: BudgetSplit | None
-    per_example: int
     hit_rate: HitRate | None
-    in_money: bool
-    payment: Prices
-    price: float
+
+    # What is for sale
+
+    @cached_property
+    def free(self) -> np.ndarray | None:
+        """Attributes that cost nothing, bool of shape (d,), and are seen of every example; None if all have a price."""
+        if self.prices is None:
+            return None
+        costs = np.array(self.prices.costs)
+        free = (costs if self.groups is None else costs[self.groups.head_of]) == 0
+        return free if free.any() else None
+
+    @cached_property
+    def uncharged(self) -> np.ndarray | None:
+        """Attributes on no bill, bool of shape (d,): free ones, and all of a group but one; None if there are none."""
+        return uncharged(self.free, self.groups)
+
+    @cached_property
+    def charged(self) -> np.ndarray:
+        """Attributes that are on the bill, bool of shape (d,)."""
+        return np.ones(self.d, dtype=bool) if self.uncharged is None else ~self.uncharged
+
+    @cached_property
+    def full_row(self) -> int:
+        """Attributes that are charged for a full row: those with a price, of each group one."""
+        return int(self.charged.sum())
+
+    @property
+    def k(self) -> int:
+        """The attribute budget, as a number: all attributes, if the learner chooses how many it sees."""
+        return self.full_row if isinstance(self.config.k, str) else self.config.k
+
+    @property
+    def budget_split(self) -> BudgetSplit | None:
+        """How k is divided, for learners that declare it."""
+        return self.config.algo.split_budget(self.k)
+
+    @property
+    def per_example(self) -> int:
+        """Attributes that a replica may be charged for one example: k, or all; for some learners on average."""
+        return min(self.d if self.config.algo.observation is Observation.ALL else self.k, self.full_row)
+
+    @property
+    def in_money(self) -> bool:
+        """Whether there is a total in money."""
+        return self.prices is not None and self.config.total is not None
+
+    @cached_property
+    def payment(self) -> Prices:
+        """The prices of attributes in the unit of the total: 1 each if it is attributes."""
+        return self.prices if self.prices and self.in_money else Prices((), (1.0,) * self.full_row, "cells")
+
+    @cached_property
+    def price(self) -> float:
+        """The expected price of an attribute, in money; 1 if the total is in attributes.
+
+        Price-aware draws are taken to be those of equally relevant attributes, all others to be uniform. Attributes
+        whose values are often missing are met less often.
+        """
+        if not self.in_money:
+            return 1.0
+        price_aware, split, costs = self.config.algo.cost_aware, self.budget_split, np.array(self.payment.costs)
+        drawn = costs > 0
+        c, roots = costs[drawn], np.sqrt(costs[drawn])
+        shares = np.ones(len(c)) if self.hit_rate is None else np.array(self.hit_rate.shares)[drawn]
+        mean = fsum(shares * c) / fsum(shares)
+        if not price_aware:
+            return mean
+        if split is None:
+            weights = shares * working_probabilities(per_money(np.ones(len(c)), c), self.per_example, MIX)
+            return fsum(weights * c) / fsum(weights)
+        guided, draws = fsum(shares * roots) / fsum(shares / roots), split._asdict()
+        return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
+
+    @property
+    def cheapest(self) -> float:
+        """The lowest price on the bill, in the unit of the total."""
+        return min(cost for cost in self.payment.costs if cost)
 
     @property
     def total(self) -> str:
         """The total in words, with its unit if that is money."""
         return f"total={self.config.total}" + (f" {self.payment.unit}" if self.in_money else "")
 
+    # What is bought
 
-@dataclass(frozen=True)
-class Spending(Rates):
-    """What a run may spend, and how many examples that pays for.
+    @cached_property
+    def pilot(self) -> int:
+        """The number of full rows that are bought first, see `pilot_rows`."""
+        return pilot_rows(self)
 
-    Attributes
-    ----------
-    pilot : int
-        The number of full rows that are bought first, see `pilot_rows`.
-    pilot_before_learning : int
-        Examples on which the learner takes no step: the pilot, unless it sees all attributes anyway.
-    bought : int or None
-        Draws that the total pays for; None if there is no total.
-    end : int
-        The draws at which the axis ends.
-    money : float
-        The rest of a total after the pilot, in its unit; infinite if there is no total.
-    checkpoints : tuple of int
-        The numbers of examples, the pilot's rows among them, at which the curve is evaluated. If the learner chooses
-        k, they are amounts, in the unit of the total.
-    most_examples : int
-        The most examples that a run can end with, the pilot's among them.
-    purse : Purse or None
-        The purse of a learner that chooses k; None for all others.
-    """
+    @property
+    def pilot_before_learning(self) -> int:
+        """Examples on which the learner takes no step: the pilot, unless it sees all attributes anyway."""
+        return 0 if self.config.algo.observation is Observation.ALL else self.pilot
 
-    pilot: int
-    pilot_before_learning: int
-    bought: int | None
-    end: int
-    money: float
-    checkpoints: tuple[int, ...]
-    most_examples: int
-    purse: Purse | None
+    @property
+    def money(self) -> float:
+        """The rest of a total after the pilot, in its unit; infinite if there is no total."""
+        total = self.config.total
+        return inf if total is None else total - self.pilot_before_learning * self.payment.row
 
+    @property
+    def bought(self) -> int | None:
+        """Draws that the total pays for; None if there is no total."""
+        return draws_bought(self, self.pilot_before_learning)
 
-def spending(rates: Rates) -> Spending:
-    """Return what a run may spend.
+    @property
+    def end(self) -> int:
+        """The draws at which the axis ends."""
+        return axis_end(self, self.pilot_before_learning)
 
-    Raises
-    ------
-    ConfigError
-        If the pilot is too small for what it has to estimate, or leaves too little to learn with; or the requested
-        checkpoints, or the total, are out of reach.
-    """
-    config = rates.config
-    pilot = pilot_rows(rates)
-    first = 0 if config.algo.observation is Observation.ALL else pilot
-    money = inf if config.total is None else config.total - first * rates.payment.row
-    checkpoints = _checkpoints(rates, pilot, first, money)
-    most_examples = checkpoints[-1]
-    if config.chooses_k:
-        most_examples = rates.n_train
-    elif config.ends_with_money:
-        cheapest = min(cost for cost in rates.payment.costs if cost)
-        most_examples = min(rates.n_train, first + int(money / (rates.per_example * cheapest) + _ROUNDING))
-    return Spending(
-        **vars(rates),
-        pilot=pilot,
-        pilot_before_learning=first,
-        bought=draws_bought(rates, first),
-        end=axis_end(rates, first),
-        money=money,
-        checkpoints=checkpoints,
-        most_examples=most_examples,
-        purse=_purse(rates, first) if config.chooses_k else None,
-    )
+    @cached_property
+    def checkpoints(self) -> tuple[int, ...]:
+        """The numbers of examples, the pilot's rows among them, at which the curve is evaluated.
 
+        If the learner chooses k, they are amounts, in the unit of the total.
 
-def rates(
-    config: Config,
-    n_train: int,
-    d: int,
-    n_complete: int,
-    prices: Prices | None = None,
-    groups: Groups | None = None,
-    available: np.ndarray | None = None,
-) -> Rates:
-    """Return what is for sale, and at which prices.
+        Raises
+        ------
+        ConfigError
+            If the pilot cannot be had, see `pilot_rows`; or what was asked for, or the total, is out of reach.
+        """
+        return _checkpoints(self)
 
-    Parameters
-    ----------
-    config, n_train, d, n_complete, prices, groups
-        As in `Rates`.
-    available : ndarray of bool, shape (n, d), or None
-        Which values exist; None if all do.
-    """
-    algo, free = config.algo, free_of(prices, groups)
-    unbilled = uncharged(free, groups)
-    charged = np.ones(d, dtype=bool) if unbilled is None else ~unbilled
-    full_row = int(charged.sum())
-    k = full_row if isinstance(config.k, str) else config.k
-    split = algo.split_budget(k)
-    per_example = min(d if algo.observation is Observation.ALL else k, full_row)
-    hits = None if available is None else hit_rate(available, charged, k, algo.missing)
-    payment, price, in_money = Prices((), (1.0,) * full_row, "cells"), 1.0, False
-    if prices is not None and config.total is not None:
-        payment, in_money = prices, True
-        price = _expected_price(prices, per_example, hits, split, algo.cost_aware)
-    return Rates(
-        config=config,
-        n_train=n_train,
-        d=d,
-        n_complete=n_complete,
-        prices=prices,
-        groups=groups,
-        free=free,
-        uncharged=unbilled,
-        full_row=full_row,
-        k=k,
-        budget_split=split,
-        per_example=per_example,
-        hit_rate=hits,
-        in_money=in_money,
-        payment=payment,
-        price=price,
-    )
+    @property
+    def most_examples(self) -> int:
+        """The most examples that a run can end with, the pilot's among them."""
+        if self.config.chooses_k:
+            return self.n_train
+        if not self.config.ends_with_money:
+            return self.checkpoints[-1]
+        examples = int(self.money / (self.per_example * self.cheapest) + _ROUNDING)
+        return min(self.n_train, self.pilot_before_learning + examples)
 
-
-def free_of(prices: Prices | None, groups: Groups | None) -> np.ndarray | None:
-    """Return which attributes cost nothing, bool of shape (d,); None if all have a price."""
-    costs = np.array(prices.costs) if prices else np.ones(0)
-    free = (costs if groups is None or not costs.size else costs[groups.head_of]) == 0
-    return free if free.any() else None
+    @cached_property
+    def purse(self) -> Purse | None:
+        """The purse of a learner that chooses k; None for all others."""
+        if not self.config.chooses_k:
+            return None
+        prices = np.array(self.payment.costs) if self.in_money else np.ones(self.d)
+        if self.uncharged is not None:
+            prices = np.where(self.uncharged, 0.0, prices)
+        return Purse(prices, self.pilot_before_learning * self.payment.row)
 
 
 def hit_rate(available: np.ndarray, priced: np.ndarray, k: int, missing: Missing) -> HitRate:
@@ -269,54 +256,32 @@ def hit_rate(available: np.ndarray, priced: np.ndarray, k: int, missing: Missing
     return HitRate(float(values.mean()), sqrt(float(values.var()) + chance), tuple((shares / len(available)).tolist()))
 
 
-def _expected_price(
-    prices: Prices, per_example: int, hits: HitRate | None, split: BudgetSplit | None, price_aware: Sequence[str]
-) -> float:
-    """Return the expected price of an attribute.
-
-    Price-aware draws are taken to be those of equally relevant attributes, all others to be uniform. Attributes
-    whose values are often missing are met less often.
-    """
-    costs = np.array(prices.costs)
-    drawn = costs > 0
-    c, roots = costs[drawn], np.sqrt(costs[drawn])
-    shares = np.ones(len(c)) if hits is None else np.array(hits.shares)[drawn]
-    mean = fsum(shares * c) / fsum(shares)
-    if not price_aware:
-        return mean
-    if split is None:
-        weights = shares * working_probabilities(per_money(np.ones(len(c)), c), per_example, MIX)
-        return fsum(weights * c) / fsum(weights)
-    guided, draws = fsum(shares * roots) / fsum(shares / roots), split._asdict()
-    return fsum(n * (guided if part in price_aware else mean) for part, n in draws.items()) / sum(draws.values())
-
-
-def draws_bought(rates: Rates, first: int) -> int | None:
+def draws_bought(spending: Spending, first: int) -> int | None:
     """Return how many draws the total pays for, some first full rows included; None if there is no total.
 
     With missing values the plan expects n examples to cost ``n mean``, in attributes. Unless draws decide where
     the run ends, it leaves ``3 sqrt(n)`` standard deviations of an example's cost unspent.
     """
-    if rates.config.total is None:
+    if spending.config.total is None:
         return None
-    values = (rates.config.total - first * rates.payment.row) / rates.price
-    hits = rates.hit_rate
+    values = (spending.config.total - first * spending.payment.row) / spending.price
+    hits = spending.hit_rate
     if hits is not None and values > 0:
-        reserve = 0.0 if rates.config.ends_with_money else _RESERVE * hits.deviation
+        reserve = 0.0 if spending.config.ends_with_money else _RESERVE * hits.deviation
         root = 2 * values / (reserve + sqrt(reserve**2 + 4 * hits.mean * values))  # of the examples
-        values = rates.per_example * root**2
-    return first * rates.full_row + int(values + _ROUNDING)
+        values = spending.per_example * root**2
+    return first * spending.full_row + int(values + _ROUNDING)
 
 
-def axis_end(rates: Rates, first: int) -> int:
+def axis_end(spending: Spending, first: int) -> int:
     """Return the draws at which the axis ends, after some full rows; with a total, at most those of all examples."""
-    bought = draws_bought(rates, first)
+    bought = draws_bought(spending, first)
     if bought is None:
-        return min(rates.k, rates.full_row) * rates.n_train
-    return min(bought, first * rates.full_row + rates.per_example * (rates.n_train - first))
+        return min(spending.k, spending.full_row) * spending.n_train
+    return min(bought, first * spending.full_row + spending.per_example * (spending.n_train - first))
 
 
-def pilot_rows(rates: Rates) -> int:
+def pilot_rows(spending: Spending) -> int:
     """Return the number of full rows that are bought first.
 
     They are the first examples of learners that see all attributes; other learners take no step on them.
@@ -326,40 +291,34 @@ def pilot_rows(rates: Rates) -> int:
     ConfigError
         If they are too few for what they have to estimate, or leave too little to learn with.
     """
-    config, row = rates.config, rates.payment.row
-    spent = axis_end(rates, 0) * rates.price  # as is expected
+    config, row = spending.config, spending.payment.row
+    spent = axis_end(spending, 0) * spending.price  # as is expected
     if config.total is not None:
         spent = min(spent, config.total)
-    if config.pilot != "auto":
-        pilot = int(config.pilot)
-    else:
-        pilot = automatic_pilot(rates, spent) if config.has_automatic_pilot else 0
+    pilot = 0 if config.pilot == "auto" else int(config.pilot)
+    if config.has_automatic_pilot:
+        pilot = automatic_pilot(spending, spent)
     if pilot and not config.algo.predicts:
         raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace and has no pilot; use pilot=0")
     if pilot < LEAST_ROWS and _scaled_by_pilot(config):
-        scale = config.dataset.options["scale"]
-        half = (
-            f" (pilot=auto takes at most half of the complete rows, about {rates.n_complete} here)"
-            if config.has_automatic_pilot
-            else ""
-        )
+        half = f" (pilot=auto takes at most half of the complete rows, about {spending.n_complete} here)"
         raise ConfigError(
-            f"pilot={pilot}: too few rows for dataset.scale={scale}; "
-            f"use at least 2, or dataset.scale=max_abs or none, or dataset.ranges{half}"
+            f"pilot={pilot}: too few rows for dataset.scale={config.dataset.options['scale']}; use at least 2, or "
+            f"dataset.scale=max_abs or none, or dataset.ranges{half if config.has_automatic_pilot else ''}"
         )
     if not pilot and config.algo.given_moments == "pilot":
         raise ConfigError("pilot=0: too few rows for algo.moments=pilot; use at least 1, or algo.moments=given")
-    if pilot and (pilot * row >= spent or pilot >= rates.n_train):
-        limit = f"k={config.k} for {rates.n_train} examples" if config.total is None else rates.total
+    if pilot and (pilot * row >= spent or pilot >= spending.n_train):
+        limit = f"k={config.k} for {spending.n_train} examples" if config.total is None else spending.total
         way = f"{config.algo.name} needs them" if config.pilot == "auto" else "use a smaller pilot"
         raise ConfigError(
-            f"pilot={config.pilot}: {pilot} full rows of {rates.full_row} attributes cost as much as {limit}, "
+            f"pilot={config.pilot}: {pilot} full rows of {spending.full_row} attributes cost as much as {limit}, "
             f"or more; {way}"
         )
     return pilot
 
 
-def automatic_pilot(rates: Rates, spent: float) -> int:
+def automatic_pilot(spending: Spending, spent: float) -> int:
     """Return the rows of an automatic pilot, given all spending.
 
     They are 5 % of it, or up to 20 rows if these are at most 10 %; and at most half of the complete rows. If 10 % pay
@@ -370,18 +329,18 @@ def automatic_pilot(rates: Rates, spent: float) -> int:
     ConfigError
         If the fewest rows that the learner needs would take too much.
     """
-    algo, row = rates.config.algo, rates.payment.row
+    algo, row = spending.config.algo, spending.payment.row
     rows = max(round(PILOT_SHARE * spent / row), min(ENOUGH_ROWS, int(LARGER_SHARE * spent / row)))
-    by_scale = _scaled_by_pilot(rates.config)
+    by_scale = _scaled_by_pilot(spending.config)
     if rows < LEAST_ROWS:
         rows = LEAST_ROWS if by_scale or algo.given_moments == "pilot" else 0
     if rows * row > LARGEST_SHARE * spent and algo.observation is not Observation.ALL:
         ways = "dataset.ranges=FILE, dataset.scale=max_abs or none" if by_scale else "algo.moments=given"
         raise ConfigError(
-            f"pilot=auto: {algo.name} needs {rows} full rows of {rates.full_row} attributes first, which cost "
+            f"pilot=auto: {algo.name} needs {rows} full rows of {spending.full_row} attributes first, which cost "
             f"{rows * row:,.10g}, more than a quarter of {spent:,.10g}; use {ways}, or pilot={rows}"
         )
-    return min(rows, rates.n_complete // 2)
+    return min(rows, spending.n_complete // 2)
 
 
 def _scaled_by_pilot(config: Config) -> bool:
@@ -389,30 +348,32 @@ def _scaled_by_pilot(config: Config) -> bool:
     return config.dataset.scaled_by_pilot and not (config.dataset.scaled_by_revealed and config.algo.scales_itself)
 
 
-def _checkpoints(rates: Rates, pilot: int, first: int, money: float) -> tuple[int, ...]:
-    """Return the checkpoints, given the pilot, the full rows before the first step, and what these leave of a total."""
-    config, asked, d, per_example = rates.config, rates.config.checkpoints, rates.full_row, rates.per_example
-    if isinstance(asked, tuple) and not any(isinstance(checkpoint, float) for checkpoint in asked):
-        if asked[-1] > rates.n_train:
-            raise ConfigError(f"checkpoints={list(asked)}: there are only {rates.n_train} training examples")
+def _checkpoints(spending: Spending) -> tuple[int, ...]:
+    """Return the checkpoints: the numbers asked for, or those that shares or even steps of the axis pay for."""
+    config, d, per_example = spending.config, spending.full_row, spending.per_example
+    pilot, first = spending.pilot, spending.pilot_before_learning
+    asked = config.examples_asked
+    if asked:
+        if asked[-1] > spending.n_train:
+            raise ConfigError(f"checkpoints={list(asked)}: there are only {spending.n_train} training examples")
         if asked[0] <= pilot:
             raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
-        return tuple(map(int, asked))
+        return asked
     if config.chooses_k:
-        return _amounts(rates, first)
-    end, name = axis_end(rates, first), config.algo.name
-    dearest = max(rates.payment.costs)
-    fewest = rates.n_train  # examples after the pilot that a total in money pays for, whatever is drawn
+        return _amounts(spending, first)
+    end, name = spending.end, config.algo.name
+    dearest = max(spending.payment.costs)
+    fewest = spending.n_train  # examples after the pilot that a total in money pays for, whatever is drawn
     if config.ends_with_money:
-        fewest = int(min(money / (per_example * dearest) + _ROUNDING, rates.n_train))
+        fewest = int(min(spending.money / (per_example * dearest) + _ROUNDING, spending.n_train))
     if config.axis == "examples":
-        per_example = rates.k
+        per_example = spending.k
     if config.total is not None and (end - first * d < per_example or fewest < 1):
         after = f" after a pilot of {first} full rows of {d}" if first else ""
-        price = dearest if config.ends_with_money else rates.price
-        least = ceil(first * rates.payment.row + per_example * price - _ROUNDING)
+        price = dearest if config.ends_with_money else spending.price
+        least = ceil(first * spending.payment.row + per_example * price - _ROUNDING)
         raise ConfigError(
-            f"{rates.total}: too little for one example of {per_example} attributes with {name}{after}; "
+            f"{spending.total}: too little for one example of {per_example} attributes with {name}{after}; "
             f"give at least {least}"
         )
     if end < per_example:
@@ -420,9 +381,9 @@ def _checkpoints(rates: Rates, pilot: int, first: int, money: float) -> tuple[in
             f"k={config.k}: {end} attributes in all do not pay for one full row of {d}, which {name} needs; with "
             f"k={d} it sees every example"
         )
-    axis = _axis(asked, min(max(d, end // AXIS_SPAN, pilot * d + per_example), end), end)
+    axis = _axis(config.checkpoints, min(max(d, end // AXIS_SPAN, pilot * d + per_example), end), end)
     examples = {first + (int(attributes) - first * d) // per_example for attributes in axis}
-    examples = {min(number, rates.n_train) for number in examples if number > pilot}
+    examples = {min(number, spending.n_train) for number in examples if number > pilot}
     if not examples:
         raise ConfigError(
             f"checkpoints: none of these shares of {end} attributes pays for one example of {per_example} "
@@ -431,17 +392,17 @@ def _checkpoints(rates: Rates, pilot: int, first: int, money: float) -> tuple[in
     return tuple(sorted(examples)[-fewest:])
 
 
-def _amounts(rates: Rates, first: int) -> tuple[int, ...]:
+def _amounts(spending: Spending, first: int) -> tuple[int, ...]:
     """Return the checkpoints of a learner that chooses k: from a full row after the pilot to the total."""
-    row, total = rates.payment.row, rates.config.total
+    row, total = spending.payment.row, spending.config.total
     assert total is not None
-    end, least = min(total, ceil(row * rates.n_train - _ROUNDING)), (first + 1) * row
+    end, least = min(total, ceil(row * spending.n_train - _ROUNDING)), (first + 1) * row
     if end < least - _ROUNDING:
         after = f" and a pilot of {first}" if first else ""
         raise ConfigError(
-            f"{rates.total}: k=auto needs a full row{after} at least; give at least {ceil(least - _ROUNDING)}"
+            f"{spending.total}: k=auto needs a full row{after} at least; give at least {ceil(least - _ROUNDING)}"
         )
-    axis = _axis(rates.config.checkpoints, min(max(least, end / AXIS_SPAN), end), end)
+    axis = _axis(spending.config.checkpoints, min(max(least, end / AXIS_SPAN), end), end)
     amounts = {int(amount + _ROUNDING) for amount in axis if amount >= least - _ROUNDING}
     if not amounts:
         raise ConfigError(
@@ -457,10 +418,3 @@ def _axis(asked: int | tuple[float, ...], begin: float, end: int) -> np.ndarray:
     axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
     axis[-1] = end
     return axis
-
-
-def _purse(rates: Rates, first: int) -> Purse:
-    prices = np.array(rates.payment.costs) if rates.in_money else np.ones(rates.d)
-    if rates.uncharged is not None:
-        prices = np.where(rates.uncharged, 0.0, prices)
-    return Purse(prices, first * rates.payment.row)

@@ -64,7 +64,11 @@ def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
     """
     algo, tuning = config.algo, config.tuning
     names = [name for name in algo.grid if name != RADIUS]
-    radii = _radii(config, run.unit)
+    radii: tuple[float | None, ...] = (None,)
+    if RADIUS in algo.grid:
+        radii = tuple(B * run.unit for B in algo.grid[RADIUS])
+    if RADIUS in algo.grid and RADIUS in tuning.values:
+        radii = (tuning.values[RADIUS],)
     tried, in_units = algo.grid, [name for name in names if not algo.in_grid(name).absolute]
     if tuning.name == "fixed":
         tried, in_units = {name: (tuning.values[name],) for name in names}, []
@@ -101,15 +105,6 @@ def widened(algo: Learner, edge: str) -> Learner:
 def count(settings: Mapping[str, Sized]) -> int:
     """Return the number of settings; 1 for a learner without parameters."""
     return len(next(iter(settings.values()))) if settings else 1
-
-
-def _radii(config: Config, unit: float) -> tuple[float | None, ...]:
-    """Return the candidates for the radius, whose grid is in a unit; None alone if the learner has no radius."""
-    if RADIUS not in config.algo.grid:
-        return (None,)
-    if RADIUS in config.tuning.values:
-        return (config.tuning.values[RADIUS],)
-    return tuple(B * unit for B in config.algo.grid[RADIUS])
 
 
 def winners(losses: np.ndarray) -> np.ndarray:

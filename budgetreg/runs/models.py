@@ -21,7 +21,7 @@ from budgetreg.data.file import FORMATS, opener, parse_file
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import NO_TARGET, data_row, one_line, reading, shown
 from budgetreg.data.text_files import first_index, open_libsvm
-from budgetreg.protocol.calibration import probability
+from budgetreg.protocol.prediction import probability
 from budgetreg.runs.journal import Entry, read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
 from budgetreg.runs.tables import MANIFEST, MODEL, MODEL_ARRAYS, MODELS, PREDICTION_COLUMNS, as_csv

@@ -26,7 +26,16 @@ from budgetreg.study.examples import (
 )
 from budgetreg.study.file import StudyFile
 from budgetreg.study.forecast import Estimates, estimates_of, forecast_of, keep, kept
-from budgetreg.study.model import EXPORTED, JointModel, check_learner, estimator_of, fitted, joint_of, model_file
+from budgetreg.study.model import (
+    EXPORTED,
+    LEARNER,
+    JointModel,
+    check_learner,
+    estimator_of,
+    fitted,
+    joint_of,
+    model_file,
+)
 from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of, propose
 from budgetreg.study.results import How, Recorded, exclude, record
 from budgetreg.study.state import (
@@ -102,7 +111,7 @@ class Study:
         drop: Sequence[str] = (),
         unit: str | None = None,
         seed: int = 0,
-        algo: str = "aemr",
+        algo: str = LEARNER,
         missing_values: Sequence[str | float] = (),
     ) -> Self:
         """Create a study and open it; if the same call has created it already, only open it.

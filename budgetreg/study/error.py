@@ -30,7 +30,7 @@ import numpy as np
 from budgetreg.algorithms.conditional import conditional
 from budgetreg.common.errors import DataError
 from budgetreg.common.streams import generator
-from budgetreg.study.model import JointModel, learn
+from budgetreg.study.model import LEARNER, JointModel, learn
 
 _FOLDS, _FEWEST, ENOUGH = 5, 10, 50
 """Folds, the fewest examples that can be judged, and how many make an estimate that is worth something."""
@@ -224,7 +224,7 @@ def estimate_error(
     targets: np.ndarray,
     *,
     seed: int,
-    algo: str = "aemr",
+    algo: str = LEARNER,
     model: JointModel | None = None,
 ) -> ErrorEstimate:
     """Return how large the error of the model of all examples is, estimated by cross-fitting.

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from budgetreg.algorithms.conditional import Conditional, conditional, conditional_means, conditional_variances
+from budgetreg.algorithms.registry import members
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.notices import Notice
-from budgetreg.protocol.calibration import calibrated
 from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
+from budgetreg.protocol.prediction import calibrated
 from budgetreg.runs.models import model_npz
 from budgetreg.study.state import State
 
 if TYPE_CHECKING:
     from budgetreg.estimators import BudgetRegressor
+
+LEARNER = "aemr"
+"""The learner of a study that names none."""
 
 EXPORTED = b"budgetreg study export"
 """How the file of an exported model ends, unlike one that a run has learned."""
@@ -124,7 +128,7 @@ class JointModel:
         return X
 
 
-def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "aemr", **options: Any) -> JointModel:
+def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = LEARNER, **options: Any) -> JointModel:
     """Return the joint model of attributes and target, learned from all values that are known.
 
     The numbers are those of ``budgetreg fit algo=ALGO k=d algo.draws=everything pilot=0 dataset.missing=unavailable
@@ -154,7 +158,7 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = "ae
     X, y = np.asarray(values, dtype=np.float64), np.asarray(targets, dtype=np.float64)
     learned = learn_table(FitOptions(algo, seed=int(seed), options=options), X, y)
     if learned.moments is None:
-        raise ConfigError(f"algo={algo}: does not model the attributes; use aemr or aeml")
+        raise ConfigError(f"algo={algo}: does not model the attributes; use {' or '.join(_able())}")
     w, c = learned.model["w"], learned.model["c"]
     mean, covariance = learned.moments
     contrast = np.append(-w, 1.0)  # y - <w, x>
@@ -219,11 +223,17 @@ def check_learner(algo: str) -> None:
     from budgetreg.estimators.parameters import learner_of
 
     names = catalogue.options("algo")
-    able = [name for name in ("aemr", "aeml") if name in names]
+    able = _able()
     if algo not in names or not learner_of(algo).unlabelled:
         raise ConfigError(
             f"algo={algo}: a study needs a learner that models the attributes: {' or '.join(able)}{nearest(algo, able)}"
         )
+
+
+def _able() -> list[str]:
+    """Return the learners that model attributes and target together, first the one that studies have by default."""
+    able = members(lambda learner: learner.unlabelled)
+    return sorted(able, key=lambda name: name != LEARNER)
 
 
 def model_file(model: JointModel, state: State) -> bytes:

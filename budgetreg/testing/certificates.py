@@ -132,6 +132,14 @@ class Shown:
     y: np.ndarray
     output: np.ndarray
 
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802
+        """The values as rows (m, d), NaN where they were not shown."""
+        X = np.full((len(self.y), D), np.nan)
+        for row, attributes, values in zip(X, self.attributes, self.values, strict=True):
+            row[attributes] = values
+        return X
+
 
 def run(subject: LearnerUnderTest, settings: Mapping[str, Sequence[float]]) -> list[Shown]:
     """Run a learner along two streams, the same examples in two orders; return each at each checkpoint.
@@ -202,6 +210,10 @@ def two_norm(w: np.ndarray) -> float:
 def largest(w: np.ndarray) -> float:
     """Return ``|w|_inf``."""
     return float(np.abs(w).max())
+
+
+NORMS = {1: (one_norm, largest), 2: (two_norm, two_norm)}
+"""Norms and their dual ones, by what `Learner.norm` declares."""
 
 
 @dataclass(frozen=True)

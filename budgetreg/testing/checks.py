@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.algorithms import contract
-from budgetreg.algorithms.learner import Batching, Fit, Learner, Observation, SideInformation, SubspaceLearner
+from budgetreg.algorithms.learner import Batching, Fit, Learner, Observation, SideInformation
 from budgetreg.common.errors import ConfigError, DataError, described
 from budgetreg.common.streams import generator
 from budgetreg.config.catalogue import blamed
@@ -505,10 +505,9 @@ def examined(name: str) -> Subject:
         If the file does not describe one.
     """
     config = validate(_composer()({"algo": name, **_RUN}))
-    learner = config.algo
-    if isinstance(learner, SubspaceLearner):  # the checks' examples have few attributes
-        learner = replace(learner, n_components=2)
-    return Subject(replace(config, algo=learner))
+    of_subspaces: dict[str, Any] = {"n_components": 2}  # as the checks' examples have few attributes
+    options = of_subspaces if of_subspaces.keys() <= options_of(type(config.algo)).keys() else {}
+    return Subject(replace(config, algo=replace(config.algo, **options)))
 
 
 def variants(learner: Learner) -> Iterator[tuple[Mapping[str, Any], Learner]]:

@@ -6,7 +6,8 @@ The probabilities with which attributes are drawn are stated here, apart from th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from math import log
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from budgetreg.algorithms.aemr import TargetRegressionLearner
 from budgetreg.algorithms.cesa_bianchi_2010 import Baseline, baseline, estimates
-from budgetreg.algorithms.corrected_moments import CorrectedMoments, nearest_by_maximum, nearest_by_weights, pair_sums
+from budgetreg.algorithms.corrected_moments import CorrectedMoments, pair_sums, semidefinite_by
 from budgetreg.algorithms.factors import FactorRegression, StreamingFactorAnalysis
 from budgetreg.algorithms.fixed_subset import SHARE, FixedSubset
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
@@ -37,6 +38,7 @@ from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import (
+    NORMS,
     RADII,
     BallOracle,
     FullRowsOracle,
@@ -44,10 +46,7 @@ from budgetreg.testing.certificates import (
     Oracle,
     close,
     expect,
-    largest,
-    one_norm,
     same,
-    two_norm,
 )
 from budgetreg.testing.enumeration import (
     REFERENCE_UPDATES,
@@ -81,13 +80,7 @@ def one_pass(learner: GradientLearner) -> GradientOracle:
         mu = None if learner.control_variate == "none" else _expected(step, k_x, slope=slope)
         return replace(stated, subset=learner.data_point == "subset", expected=mu)
 
-    return GradientOracle(
-        REFERENCE_UPDATES[learner.update],
-        draws,
-        COUNTERPARTS.get(learner.update),
-        learner.average,
-        late=learner.control_variate != "none",
-    )
+    return _following(learner, draws, late=learner.control_variate != "none")
 
 
 def two_phases(learner: TwoPhaseLearner) -> GradientOracle:
@@ -96,34 +89,22 @@ def two_phases(learner: TwoPhaseLearner) -> GradientOracle:
     ``A_i`` is the mean square of attribute i where the first phase's data points drew it, or the mean of the others
     if they never did; ``eps = min(1, d log(2d/0.05) / (k_x m_1))`` by theory (Kukliansky & Shamir 2015).
     """
-
-    def first_phase(m: int) -> int:
-        return max(1, int(learner.phase_one * m))
+    first = partial(first_phase, learner.phase_one)
 
     def draws(step: Step, k_x: int) -> DrawProbabilities:
-        d, m_1 = len(step.w), first_phase(len(step.X))
+        d, m_1 = len(step.w), first(len(step.X))
         seen = data_points(step, m_1, k_x)
         theory = learner.smoothing == "theory"
         eps = min(1, d * log(2 * d / 0.05) / (k_x * m_1)) if theory else float(learner.smoothing)
         return guided_draws(learner, step, estimated_moments(step.X[:m_1], seen, eps), learner.mix)
 
-    return GradientOracle(
-        REFERENCE_UPDATES[learner.update],
-        draws,
-        COUNTERPARTS[learner.update],
-        learner.average,
-        first_phase=first_phase,
-    )
+    return _following(learner, draws, first_phase=first)
 
 
-def all_attributes(learner: ExactGradientLearner) -> GradientOracle:
-    """State that gradients are exact: nothing is drawn."""
-    return GradientOracle(REFERENCE_UPDATES[learner.update], None, average=learner.average)
-
-
-def imputed_steps(learner: ImputedGradientLearner) -> GradientOracle:
-    """State the exact gradient at k = d, and the step along the gradient of the imputed example."""
-    return _ImputedOracle(REFERENCE_UPDATES["ogd"], None, COUNTERPARTS["ogd"], learner.average)
+def _following(learner: Any, draws: Callable[[Step, int], DrawProbabilities] | None, **more: Any) -> GradientOracle:
+    """Return the oracle of a learner that follows estimates of gradients by draws; without any, they are exact."""
+    exact = COUNTERPARTS.get(learner.update)
+    return GradientOracle(REFERENCE_UPDATES[learner.update], draws, exact, learner.average, **more)
 
 
 def guided_draws(learner: GuidedLearner, step: Step, moments: np.ndarray, mix: float = 0.0) -> DrawProbabilities:
@@ -134,7 +115,7 @@ def guided_draws(learner: GuidedLearner, step: Step, moments: np.ndarray, mix: f
     see `budgetreg.algorithms.engine`). Inner product: ``|w_j| sqrt(E x_j^2 / c_j)`` if guided, else ``w_j^2``
     on the 2-ball and ``|w_j|`` on the 1-ball.
     """
-    d, on_2_ball = len(step.w), learner.update == "ogd"
+    d, on_2_ball = len(step.w), learner.norm == 2
     root = np.sqrt(moments / (prices(d) if learner.prices == "aware" else np.ones(d)))
 
     def mixed(weights: np.ndarray) -> np.ndarray:
@@ -174,18 +155,19 @@ def _expected(step: Step, k_x: int, *, slope: bool) -> np.ndarray:
 
 
 class _ImputedOracle(GradientOracle):
-    def imputed(self, step: Step) -> np.ndarray:
-        """Return the example as each outcome completes it, (N, d), by means of the values of earlier examples."""
+    """States the exact gradient at k = d, and the step along the gradient of the imputed example."""
+
+    def boundary(self, subject: LearnerUnderTest) -> None:
+        """Compare each outcome of a step at which the projection acts with the projected step.
+
+        What an outcome did not draw of the example is the mean of the values of earlier examples.
+        """
+        step = self.edge_step(subject)
         earlier = np.full((len(step.earlier), len(step.w)), np.nan)
         for row, example, seen in zip(earlier, step.X, step.earlier, strict=False):
             row[seen] = example[seen]
         drawn = (step.attributes[:, :, None] == np.arange(len(step.w))).any(axis=1)
-        return np.where(drawn, step.x, np.nanmean(earlier, axis=0))
-
-    def boundary(self, subject: LearnerUnderTest) -> None:
-        """Compare each outcome of a step at which the projection acts with the projected step."""
-        step = self.edge_step(subject)
-        x = self.imputed(step)
+        x = np.where(drawn, step.x, np.nanmean(earlier, axis=0))
         compare_moves(step, self.moves, (x @ step.w - step.y)[:, None] * x)
 
 
@@ -212,11 +194,8 @@ class DebiasedOracle(Oracle):
     def full_information(self, subject: LearnerUnderTest) -> None:
         """Compare with the exact gradient at k = d."""
         step = self._step(subject, D)
-        close(
-            "the gradient",
-            step.mean(step.gradient(_MOVES)),
-            exact_gradient(subject.other("online_ridge"), step, _MOVES),
-        )
+        exact = exact_gradient(subject.other(COUNTERPARTS["ogd"]), step, _MOVES)
+        close("the gradient", step.mean(step.gradient(_MOVES)), exact)
 
     def _step(self, subject: LearnerUnderTest, k: int) -> Step:
         return enumerate_step(subject, D, k, Place(STEP, average="all"))
@@ -332,12 +311,12 @@ class ImputationOracle(Oracle):
         X = rng.standard_normal((_M, _D)) * np.linspace(0.5, 2, _D)
         y = X @ np.linspace(-1, 1, _D) + rng.standard_normal(_M)
         (W,), _ = subject.run(Table(X, y), np.arange(_M)[None], [generator("check imputation draws")], _D, {})
-        same("the regressor at k = d", W[0, :, 0], _mean_ridge(X, y, _chosen(X, y)))
+        same("the regressor at k = d", W[0, :, 0], _ridge(X, y, *_chosen(X, y)))
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Compare with ridge on rows in which the mean of what was shown of an attribute stands for what was not."""
         for shown in certificates.run(subject, {}):
-            w = self.solved(shown_table(shown), shown.y)
+            w = self.solved(shown.X, shown.y)
             same(f"ridge on {len(shown.y)} imputed rows", shown.output[:, 0], w)
 
     def solved(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -346,16 +325,14 @@ class ImputationOracle(Oracle):
         X = X[:, seen]
         filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
         chosen = _chosen(filled, y)
-        w[seen] = _mean_ridge(filled, y, chosen) * (_scale(X, filled, y, chosen) if self.rescale else 1)
+        w[seen] = _ridge(filled, y, *chosen) * (_scale(X, filled, y, chosen) if self.rescale else 1)
         return w
 
 
-def _ridge(X: np.ndarray, y: np.ndarray, strength: float) -> np.ndarray:
-    return np.linalg.solve(X.T @ X + strength * np.eye(X.shape[1]), X.T @ y)
-
-
-def _mean_ridge(X: np.ndarray, y: np.ndarray, strengths: Sequence[float]) -> np.ndarray:
-    return np.mean([_ridge(X, y, strength) for strength in strengths], axis=0)
+def _ridge(X: np.ndarray, y: np.ndarray, *strengths: float) -> np.ndarray:
+    """Return the mean of the regressors of ridge (d,) for some strengths."""
+    A, identity = X.T @ X, np.eye(X.shape[1])
+    return np.mean([np.linalg.solve(A + strength * identity, X.T @ y) for strength in strengths], axis=0)
 
 
 def _chosen(X: np.ndarray, y: np.ndarray) -> list[float]:
@@ -366,14 +343,6 @@ def _chosen(X: np.ndarray, y: np.ndarray) -> list[float]:
         return sum(float(np.square(y[part] - X[part] @ w).sum()) for part, w in zip(parts, by_others, strict=True))
 
     return [float(min(strengths(X), key=lambda strength: error(strength, parts))) for parts in folds(len(y))]
-
-
-def shown_table(shown: certificates.Shown) -> np.ndarray:
-    """Return what a learner was shown as rows (m, d), NaN for what it was not."""
-    X = np.full((len(shown.y), certificates.D), np.nan)
-    for row, attributes, values in zip(X, shown.attributes, shown.values, strict=True):
-        row[attributes] = values
-    return X
 
 
 def listed_moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -412,7 +381,7 @@ def _scale(X: np.ndarray, filled: np.ndarray, y: np.ndarray, strengths: Sequence
     gain = size = 0.0
     for t in range(n):
         kept = np.arange(n) % SCALE_FOLDS != t % SCALE_FOLDS
-        w = _mean_ridge(filled[kept], y[kept], strengths)
+        w = _ridge(filled[kept], y[kept], *strengths)
         p = seen.mean(axis=0)
         gain += y[t] * sum(w[i] * (means[i] + ((X[t, i] - means[i]) / p[i] if seen[t, i] else 0)) for i in range(d))
         size += w @ M @ w
@@ -427,9 +396,9 @@ class FixedSubsetOracle(ImputationOracle):
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Compare the attributes with those of the greedy search, and the regressor with ridge on them."""
-        PAIR_D, K, m_1 = certificates.D, certificates.K, first_phase(SHARE, certificates.CHECKPOINTS[-1])
+        K, m_1 = certificates.K, first_phase(SHARE, certificates.CHECKPOINTS[-1])
         for shown in certificates.run(subject, {}):
-            X, w = shown_table(shown), np.zeros(PAIR_D)
+            X, w = shown.X, np.zeros(certificates.D)
             first = X[:m_1]
             M, c = listed_moments(first, shown.y[:m_1])
             strength = K * first.size / np.count_nonzero(~np.isnan(first))
@@ -458,7 +427,7 @@ class TwoPhaseSparseOracle(ImputationOracle):
         m_1 = first_phase(self.phase_one, certificates.CHECKPOINTS[-1])
         for shown in certificates.run(subject, {}):
             if len(shown.y) == certificates.CHECKPOINTS[-1]:
-                X, w = shown_table(shown)[m_1:], np.zeros(certificates.D)
+                X, w = shown.X[m_1:], np.zeros(certificates.D)
                 kept = np.flatnonzero(~np.isnan(X).any(axis=0))
                 expect(kept.size == certificates.K, "examples of the second phase show different attributes")
                 w[kept] = self.solved(X[:, kept], shown.y[m_1:])
@@ -519,15 +488,15 @@ class PairEstimatesOracle(Oracle):
         it is the nearest matrix that makes the program convex, and no longer unbiased.
         """
         for shown in certificates.run(subject, {"B": RADII}):
-            A, v = baseline(shown_table(shown), shown.y, [seen.reshape(-1, 2) for seen in shown.attributes])
+            A, v = baseline(shown.X, shown.y, [seen.reshape(-1, 2) for seen in shown.attributes])
             if self.update == "correlation":
                 same("the regressors", shown.output, np.outer(v, RADII) / np.abs(v).sum())
                 continue
             s, V = np.linalg.eigh(A)
-            convex = (V * np.maximum(s, 0)) @ V.T
+            convex, (norm, dual) = (V * np.maximum(s, 0)) @ V.T, NORMS[1]
             for w, B in zip(shown.output.T, RADII, strict=True):
                 what, gradient = f"the program of {len(shown.y)} examples", 2 * convex @ w - v
-                certificates.least(what, w, B, gradient, B * largest(v), one_norm, largest)
+                certificates.least(what, w, B, gradient, B * dual(v), norm, dual)
 
 
 def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -551,7 +520,7 @@ _NEARLY = 0.01
 class CorrectedMomentsOracle(FullRowsOracle):
     """Enumerates the subsets of one example, and certifies what is solved for."""
 
-    solver: str = ""
+    learner: CorrectedMoments = field(kw_only=True)
 
     def unbiased(self, subject: LearnerUnderTest) -> None:
         """Compare the means of products with those of complete examples times the share of subsets that show both."""
@@ -575,51 +544,46 @@ class CorrectedMomentsOracle(FullRowsOracle):
     def minimiser(self, subject: LearnerUnderTest) -> None:
         """Certify that no regressor of the same size has a smaller loss, or that the loss is stationary in its ball."""
         for shown in certificates.run(subject, {}):
-            X, w, n = shown_table(shown), shown.output[:, 0], len(shown.y)
+            X, w, n = shown.X, shown.output[:, 0], len(shown.y)
             seen = ~np.isnan(X)
             Z, both = np.where(seen, X, 0.0), np.array([[np.sum(i & j) for i in seen.T] for j in seen.T])
             Gamma, gamma = Z.T @ Z / np.maximum(both, 1), shown.y @ Z / np.maximum(both.diagonal(), 1)
             live = np.flatnonzero(Gamma.diagonal() > 0)
             each = np.ix_(live, live)
             Gamma, gamma, w = self._convex(Gamma[each], both[each] / n), gamma[live], w[live]
-            norm, dual = (two_norm, two_norm) if self.solver == "ridge" else (one_norm, largest)
+            norm, dual = NORMS[self.learner.norm]
             gap = norm(w) * dual(Gamma @ w - gamma) + w @ (Gamma @ w - gamma)
-            tolerance = _NEARLY if self.solver == "stationary" else 1e-8
+            tolerance = 1e-8 if self.learner.convex else _NEARLY
             what = f"the regressor of {n} examples is not stationary: {gap / (norm(w) * dual(gamma)):.2g}"
             expect(gap <= tolerance * norm(w) * dual(gamma), what)
 
     def _convex(self, Gamma: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Return the moments that the solver uses; tests certify that they are nearest."""
-        if self.solver == "ridge":
-            s, V = np.linalg.eigh(Gamma)
-            return np.asarray((V * np.maximum(s, 0)) @ V.T)
-        nearest = {"maximum": nearest_by_maximum, "weights": nearest_by_weights}.get(self.solver)
-        return Gamma if nearest is None else nearest(Gamma, shares)
+        if self.learner.norm == 1:
+            return semidefinite_by(self.learner.solver, Gamma, shares)
+        s, V = np.linalg.eigh(Gamma)
+        return np.asarray((V * np.maximum(s, 0)) @ V.T)
 
 
 # The oracle of each class.
 
-_NORMS = {"ridge": (two_norm, two_norm), "lasso": (one_norm, largest)}
+_MODELS = (FactorRegression, NormalMaximumLikelihood, PrimePCA, StreamingFactorAnalysis, TargetRegressionLearner)
 _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
-    CorrectedMoments: lambda learner: CorrectedMomentsOracle(solver=learner.solver),
+    CorrectedMoments: lambda learner: CorrectedMomentsOracle(learner=learner),
     DebiasedGradient: lambda learner: DebiasedOracle(learner.mask),
     TwoPhaseSparse: lambda learner: TwoPhaseSparseOracle(phase_one=learner.phase_one),
-    NormalMaximumLikelihood: lambda learner: FullRowsOracle(),
     Baseline: lambda learner: PairEstimatesOracle(learner.update),
     GradientLearner: one_pass,
     SupportVectorLearner: SlopeOracle,
     TwoPhaseLearner: two_phases,
     SecondMomentLearner: SecondMomentOracle,
     MatrixGradientLearner: PairsOracle,
-    ExactGradientLearner: all_attributes,
-    OfflineLearner: lambda learner: BallOracle(*_NORMS[learner.update]),
-    ImputedGradientLearner: imputed_steps,
+    ExactGradientLearner: lambda learner: _following(learner, None),
+    OfflineLearner: lambda learner: BallOracle(*NORMS[learner.norm]),
+    ImputedGradientLearner: lambda learner: _ImputedOracle(_MOVES, None, COUNTERPARTS["ogd"], learner.average),
     ImputationLearner: lambda learner: ImputationOracle(learner.rescale),
     FixedSubset: lambda learner: FixedSubsetOracle(rescale=True),
-    TargetRegressionLearner: lambda learner: FullRowsOracle(),
-    FactorRegression: lambda learner: FullRowsOracle(),
-    StreamingFactorAnalysis: lambda learner: FullRowsOracle(),
-    PrimePCA: lambda learner: FullRowsOracle(),
+    **dict.fromkeys(_MODELS, lambda learner: FullRowsOracle()),
 }
 
 

@@ -32,12 +32,12 @@ def with_draws(change):
             numbers = self._rng.integers(low, high, size, **options)
             return numbers if high is None else change(numbers, high)
 
-    def broken(fit):
-        return lambda accessor, settings, checkpoints, rngs, *rest: fit(
-            accessor, settings, checkpoints, [Changed(rng) for rng in rngs], *rest
-        )
+    return with_rngs(lambda rngs: list(map(Changed, rngs)))
 
-    return broken
+
+def with_rngs(change):
+    """Return what changes the random generators of the streams."""
+    return lambda fit: lambda *args: fit(*args[:3], change(args[3]), *args[4:])
 
 
 def changed(name, broken=None, **options):
@@ -60,13 +60,11 @@ def with_given(**other):
 def with_settings(**factors):
     """Return what multiplies the parameters of a learner."""
 
-    def broken(fit):
-        def multiplied(accessor, settings, *rest):
-            return fit(accessor, {key: values * factors.get(key, 1) for key, values in settings.items()}, *rest)
-
-        return multiplied
-
-    return broken
+    return lambda fit: (
+        lambda accessor, settings, *rest: fit(
+            accessor, {key: values * factors.get(key, 1) for key, values in settings.items()}, *rest
+        )
+    )
 
 
 def with_outputs(change):

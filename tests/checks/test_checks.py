@@ -19,7 +19,7 @@ from budgetreg.revealed import designs
 from budgetreg.testing import checks
 from budgetreg.testing.certificates import Oracle
 from budgetreg.testing.enumeration import Scripted, in_turn, outcomes, rows_of
-from tests.checks.breaking import failure, running, with_draws
+from tests.checks.breaking import failure, running, with_draws, with_given, with_outputs, with_rngs, with_settings
 from tests.tiers import quick_but, slow_but
 
 LONG = ("aemr", "aeml", "aefa", "aefa_streaming", "prime_pca")
@@ -144,36 +144,20 @@ def test_a_budget_that_is_not_made_of_pairs_has_to_be_refused(monkeypatch):
 
 
 def test_subspaces_that_prefer_an_attribute_fail():
-    def broken(fit):
-        def halved(*args):
-            for checkpoint, V in fit(*args):
-                V[:, :, 0] *= 0.5
-                yield checkpoint, np.linalg.qr(V)[0]
-
-        return halved
-
+    shrunk = np.array([0.5, *[1] * 7])[:, None]
+    broken = with_outputs(lambda V: np.linalg.qr(V * shrunk)[0])
     assert "standard error" in failure("popca", "permutation", broken)
 
 
-def test_a_wrong_exact_step_fails():
-    def broken(fit):
-        return lambda accessor, settings, *rest: fit(accessor, {**settings, "eta": settings["eta"] / 2}, *rest)
-
-    for name in ("online_ridge", "online_lasso"):
-        failure(name, "unbiased", broken)
+@pytest.mark.parametrize("name", ["online_ridge", "online_lasso"])
+def test_a_wrong_exact_step_fails(name):
+    failure(name, "unbiased", with_settings(eta=0.5))
 
 
 def test_learners_that_exceed_their_budget_fail():
-    def more(fit):
-        def spent(*args):
-            *rest, given = args
-            k_x, k_ip = given.budget_split
-            return fit(*rest, replace(given, budget_split=BudgetSplit(k_x + 4, k_ip)))
-
-        return spent
-
-    assert failure("aelr", "budget", more).startswith("BudgetExceeded")
-    assert "on average" in failure("aesvr", "budget", more)
+    more = failure("aelr", "budget", with_given(budget_split=BudgetSplit(9, 1)))
+    assert more.startswith("BudgetExceeded")
+    assert "on average" in failure("aesvr", "budget", with_given(budget_split=BudgetSplit(7, 3)))
 
     def unpaid(fit):
         def free(accessor, *rest):
@@ -186,37 +170,24 @@ def test_learners_that_exceed_their_budget_fail():
 
 
 def test_learners_with_other_bytes_fail():
-    def of_no_seed(fit):
-        return lambda accessor, settings, checkpoints, rngs, *rest: fit(
-            accessor, settings, checkpoints, [np.random.default_rng() for _ in rngs], *rest
-        )
-
-    def of_common_draws(fit):
-        return lambda accessor, settings, checkpoints, rngs, *rest: fit(
-            accessor, settings, checkpoints, rngs[:1] * len(rngs), *rest
-        )
-
     def of_common_scale(fit):
         return lambda accessor, settings, *rest: (
             (checkpoint, W * settings["B"].mean()) for checkpoint, W in fit(accessor, settings, *rest)
         )
 
+    of_no_seed = with_rngs(lambda rngs: [np.random.default_rng() for _ in rngs])
     assert "same seed" in failure("aelr", "same bytes", of_no_seed)
-    assert "streams" in failure("naive", "same bytes", of_common_draws)
+    assert "streams" in failure("naive", "same bytes", with_rngs(lambda rngs: rngs[:1] * len(rngs)))
     assert "settings" in failure("online_ridge", "same bytes", of_common_scale)
 
 
 @pytest.mark.parametrize("name", slow_but(("aer", "ridge"), ["aer", "ridge", "aemr", "aeml"]))
 def test_a_learner_that_prefers_an_attribute_fails(name):
-    def broken(fit):
-        def halved(*args):
-            for checkpoint, outputs in fit(*args):
-                getattr(outputs, "regressors", outputs)[:, 0] *= 0.5
-                yield checkpoint, outputs
+    def halved(outputs):
+        getattr(outputs, "regressors", outputs)[:, 0] *= 0.5
+        return outputs
 
-        return halved
-
-    assert "standard error" in failure(name, "permutation", broken)
+    assert "standard error" in failure(name, "permutation", with_outputs(halved))
 
 
 @pytest.mark.parametrize("name", ["aerr", "aesvr", "lasso"])
@@ -231,10 +202,7 @@ def test_a_learner_that_reads_unseen_values_fails(name):
 
 @pytest.mark.parametrize("name", ["ridge", "baseline"])
 def test_learners_that_ignore_the_origin_fail(name):
-    def other(fit):
-        return lambda *rest: fit(*rest[:-1], replace(rest[-1], centred=False))
-
-    assert "where zero is changes the regressor" in failure(name, "origin", other)
+    assert "where zero is changes the regressor" in failure(name, "origin", with_given(centred=False))
 
 
 def test_a_learner_that_forgets_its_intercept_fails():

@@ -1,22 +1,25 @@
-"""Centring by running means of revealed attributes: equal to a listing, and the same in any batch."""
+"""Centres: running means of revealed attributes, exact means of what is stored, and an intercept."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
 
-from budgetreg.algorithms.cesa_bianchi_2010 import aer
-from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS
-from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aelr, aerr
+from budgetreg.algorithms.cesa_bianchi_2010 import baseline
 from budgetreg.algorithms.learner import SideInformation
+from budgetreg.algorithms.least_squares import lasso
 from budgetreg.common.errors import BudgetExceeded
-from budgetreg.common.streams import generator
-from budgetreg.data.registry import load
+from budgetreg.common.streams import generator, subset
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import repetitions as protocol
-from budgetreg.protocol.split import folds
-from budgetreg.protocol.tuning import winners
-from tests.learners.test_partial import SCALE, draws, problem
-from tests.plans import journaled, planned
+from budgetreg.protocol import split
+from budgetreg.protocol.plan import make_plan
+from tests.plans import planned
+from tests.tiers import quick_but
 
 BLOCK = 256
 
@@ -34,11 +37,6 @@ def running_means(X, attributes):
 
 def _shifts(accessor, examples):
     return np.stack([origin.shift for origin in accessor.origins(examples)])
-
-
-def fitted(plan, accessor, settings, checkpoints, rngs):
-    given = SideInformation(plan.config.k, plan.budget_split)
-    return plan.config.algo.fit(accessor, settings, checkpoints, rngs, given)
 
 
 def test_each_kind_of_reveal_subtracts_the_means_of_earlier_blocks():
@@ -79,106 +77,126 @@ def test_full_rows_are_centred_in_blocks_however_many_are_read_at_once():
     assert not (rows[:, 0] - X[orders[:, 0]]).any()
 
 
+# The intercept: centred targets, exact means of what is stored, errors relative to the mean predictor
+
+CENTRES = [(False, False), (True, False), (False, True), (True, True)]
+
+
+def far_from_0(n=60, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 3 * rng.random(d)
+    return X, 20 + X @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_targets_are_centred_by_earlier_ones_and_the_first_is_0(sizes, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(10, 3, (2, sum(sizes)))
+    table = Table(np.zeros((y.size, 1)), y.reshape(-1))
+    accessor = Accessor(table, np.arange(y.size).reshape(y.shape), 1, 1, centre_targets=True)
+    before = np.stack([[row[:t].mean() if t else row[0] for t in range(len(row))] for row in y])
+    start = 0
+    for size in sizes:
+        accessor.open(start, start + size)
+        expected = (y - before)[:, start : start + size]
+        np.testing.assert_allclose(accessor.targets(), expected, atol=1e-12)
+        for c in range(start + 1, start + size + 1):
+            intercepts = [origin.intercept for origin in accessor.origins(c)]
+            np.testing.assert_allclose(intercepts, y[:, :c].mean(axis=1), rtol=1e-14)
+        start += size
+
+
+def fit_offline(algo, X, y, orders, checkpoints, centred, intercept, B, k=4):
+    plan = planned(f"algo={algo}", f"k={k}", "dataset=power_law", f"dataset.d={X.shape[1]}")
+    learner = plan.config.algo
+    accessor = Accessor(Table(X, y), orders, 1, plan.budget, checkpoints)
+    rngs = [generator("test", f) for f in range(len(orders))]
+    given = SideInformation(k, plan.budget_split, None, centred, intercept)
+    yield from learner.fit(accessor, {"B": np.array([B])}, checkpoints, rngs, given)
+
+
+@pytest.mark.parametrize("algo", ["ridge", "lasso"])
+def test_offline_learners_with_centring_and_intercept_find_the_least_squares_line(algo):
+    X, y = far_from_0()
+    orders = np.stack([np.random.default_rng(f).permutation(60) for f in range(3)])
+    for checkpoint, (W, b, *_) in fit_offline(algo, X, y, orders, [4, 5, 7, 60], True, True, 1e6):
+        for f, order in enumerate(orders):
+            rows = order[:checkpoint]
+            line = LinearRegression().fit(X[rows], y[rows])
+            where = X if algo == "ridge" or checkpoint > 6 else X[rows]  # lines of several norms fit
+            np.testing.assert_allclose(b[f, 0] + where @ W[f, :, 0], line.predict(where), rtol=1e-7)
+
+
+@pytest.mark.parametrize(("centred", "intercept"), CENTRES[1:])
+@pytest.mark.parametrize("checkpoint", [4, 40])
+def test_offline_learners_minimise_over_the_ball_after_centring_what_they_saw(centred, intercept, checkpoint):
+    X, y = far_from_0()
+    m = X[:checkpoint].mean(axis=0) * centred
+    r = y[:checkpoint].mean() * intercept
+    ((_, (W, b, *_)),) = fit_offline("ridge", X, y, np.arange(60)[None], [checkpoint], centred, intercept, 0.7)
+    w = W[0, :, 0]
+    gradient = (X[:checkpoint] - m).T @ ((X[:checkpoint] - m) @ w - (y[:checkpoint] - r))
+    assert np.linalg.norm(w) == pytest.approx(0.7)
+    np.testing.assert_allclose(gradient / np.linalg.norm(gradient), -w / 0.7, atol=1e-8)
+    assert b[0, 0] == pytest.approx(r - m @ w)
+
+
+@pytest.mark.parametrize(("centred", "intercept"), CENTRES)
+def test_learners_from_pairs_centre_their_estimates_by_what_they_saw(centred, intercept):
+    X, y = far_from_0(40, 3)
+    ((_, outputs),) = fit_offline("baseline", X, y, np.arange(40)[None], [40], centred, intercept, 0.5, k=3)
+    pairs = [divmod(pair, 3) for (pair,) in subset(generator("test", 0), 9, 1)[:40]]
+    values = [[X[t, j] for t, pair in enumerate(pairs) for j in pair if j == i] for i in range(3)]
+    c, b = np.array([np.mean(column) for column in values]) * centred, y.mean() * intercept
+    A, v = baseline(X - c, y - b, np.array(pairs)[:, None])
+    s, V = np.linalg.eigh(A)
+    w = lasso((V * np.maximum(s, 0)) @ V.T, v / 2, np.array([0.5]))[:, 0]
+    W, learned = outputs[:2] if isinstance(outputs, tuple) else (outputs, np.zeros((1, 1)))
+    np.testing.assert_allclose(W[0, :, 0], w, atol=1e-9)
+    assert learned[0, 0] == pytest.approx(b - c @ w)
+
+
+FEW = ["dataset=power_law", "dataset.d=6", "dataset.n=400", "dataset.n_test=40", "tuning.folds=3", "k=4"]
+
+
 @pytest.mark.parametrize(
-    ("algo", "listing", "names", "tolerance"),
-    [
-        ("aerr", aerr, {"B": 2.0, "eta": 0.2}, 1e-9),
-        ("aelr", aelr, {"B": 2.0, "eta": 0.3}, 1e-12),
-        ("aer", aer, {"B": 2.0, "lambda": 5.0}, 1e-9),
-    ],
+    "algo",
+    quick_but(("aerr", "aer"), ["aerr", "aelr", "aer", "ddaerr", "online_ridge", "ridge", "baseline", "aesvr"]),
 )
-def test_learners_equal_their_listings_on_centred_examples(algo, listing, names, tolerance):
-    plan = planned(f"algo={algo}", "k=4", "algo.average=last")
-    X, y = problem(400, 13)
-    orders = np.stack([np.random.default_rng(f).permutation(400) for f in (0, 1)])
-    settings = {name: np.array([value]) for name, value in names.items()}
-    sampler = DATA_POINT_SAMPLERS[plan.config.algo.data_point]
-    checkpoints = [256, 257, 400]
-    accessor = Accessor(Table(X, y, SCALE), orders, 1, plan.budget, checkpoints, centre_attributes=True)
-    rngs = [generator("test", f) for f in (0, 1)]
-    outputs = {
-        checkpoint: (W, _shifts(accessor, checkpoint))
-        for checkpoint, W in fitted(plan, accessor, settings, checkpoints, rngs)
-    }
-    for f, order in enumerate(orders):
-        attributes, uniforms = draws(generator("test", f), *X.shape, sampler, *plan.budget_split)
-        means = running_means(X[order] * SCALE, attributes)
-        steps = listing(X[order] * SCALE - means, y[order], attributes, uniforms, *names.values())
-        iterates = [w for w, _ in steps]
-        for c, (W, shift) in outputs.items():
-            np.testing.assert_allclose(W[f, :, 0], iterates[c - 1], rtol=0, atol=tolerance, err_msg=f"at {c}")
-            np.testing.assert_allclose(shift[f], means[c - 1], rtol=0, atol=1e-14, err_msg=f"at {c}")
+@pytest.mark.parametrize("center", ["none", "revealed"])
+def test_a_constant_added_to_all_targets_is_added_to_predictions(algo, center, monkeypatch):
+    grid = "algo.grid={B: [1, 3], lambda: [1]}" if algo == "aer" else "algo.grid={B: [1, 3], eta: [1]}"
+    grid = "algo.grid={B: [1, 3]}" if algo in ("ridge", "baseline") else grid
+    plan = planned(f"algo={algo}", *FEW, grid, "intercept=mean", f"dataset.center={center}", "checkpoints=[20,300]")
+    (here,) = protocol.run_repetitions(plan, [0], lambda done: None)
+    data = split.load(plan.config.dataset, 0, 0)
+    monkeypatch.setattr(split, "load", lambda *args, **options: replace(data, y=data.y + 1000.0))
+    (there,) = protocol.run_repetitions(plan, [0], lambda done: None)
+    for before, after in zip(here["curve"], there["curve"], strict=True):
+        assert after["test_mse"] == pytest.approx(before["test_mse"], rel=1e-6)
+        assert after["test_relative"] == pytest.approx(before["test_relative"], rel=1e-6)
+        assert before["test_relative"] < 5
 
 
-def test_unrevealed_values_change_neither_regressors_nor_means():
-    plan = planned("algo=aerr", "k=3")
-    X, y = problem(500, 40)
-    settings, order = {"B": np.array([1.5]), "eta": np.array([0.1])}, np.arange(500)[None]
-    bought = np.zeros(X.shape, dtype=bool)
-
-    class Noting(Accessor):
-        def reveal_block(self, attributes):
-            bought[self._rows[:, :, None], attributes] = True
-            return super().reveal_block(attributes)
-
-        def reveal(self, position, attributes, paid):
-            bought[self._rows[0, position], attributes[0, 0][paid[0]]] = True
-            return super().reveal(position, attributes, paid)
-
-    def run(values, kind):
-        accessor = kind(Table(values, y, SCALE), order, 1, 3, [500], centre_attributes=True)
-        (_, W), *_ = fitted(plan, accessor, settings, [500], [generator("test", 0)])
-        return W, _shifts(accessor, 500)
-
-    expected = run(X.astype(float), Noting)
-    assert 0 < bought.mean() < 0.1
-    for poisoned, clean in zip(run(np.where(bought, X, np.nan), Accessor), expected, strict=True):
-        assert poisoned.tobytes() == clean.tobytes()
-        assert np.isfinite(clean).all()
+@pytest.mark.parametrize("intercept", ["mean", "none"])
+def test_errors_are_relative_to_the_mean_of_the_training_targets(intercept):
+    few = ("algo.grid={B: [1e-9], eta: [1]}", "checkpoints=[400]", f"intercept={intercept}")
+    (result,) = protocol.run_repetitions(planned("algo=aelr", *FEW, *few), [0], lambda done: None)
+    assert result["curve"][0]["test_relative"] == pytest.approx(1, abs=1e-6)
 
 
-SMALL = ["dataset.center=revealed", "dataset.n=450", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[100,300,450]"]
-GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
+def test_own_data_have_an_intercept_by_default(tmp_path):
+    file = tmp_path / "own.csv"
+    X, y = far_from_0()
+    np.savetxt(file, np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,target", comments="")
+    keys = ["dataset=file", f"dataset.path={file}", "k=2"]
+    assert (planned(*keys).intercept, planned(*keys).centred) == (True, True)
+    assert (planned(*keys, "intercept=none").intercept, planned(*keys, "dataset.center=none").centred) == (False, False)
+    subspace = planned(*keys, "algo=popca", "algo.n_components=2")
+    assert (subspace.intercept, subspace.centred) == (False, False)
+    assert planned("k=2").intercept is False
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
-        ["algo=aelr", "k=4", "dataset=power_law", "dataset.d=12"],
-        ["algo=online_ridge", "k=6", "dataset=power_law", "dataset.d=6"],
-        pytest.param(["algo=aesvr", "k=6", "dataset=sphere", "algo.residual=plug_in"], marks=pytest.mark.slow),
-    ],
-)
-def test_repetitions_have_the_same_numbers_together_and_alone(learner):
-    together, alone = (planned(*learner, GRID, *SMALL, f"backend.batch_size={size}") for size in (4096, 1))
-    results = journaled(together, [1, 0])
-    assert results == [journaled(alone, [r])[0] for r in (1, 0)]
-
-
-def test_errors_are_computed_on_rows_centred_like_those_learned_from(monkeypatch):
-    """Test errors and held-out losses follow from the regressors and means of the learner."""
-    plan = planned("algo=aerr", "k=5", "dataset=power_law", "dataset.d=8", GRID, *SMALL, "tuning.at=each")
-    losses = []
-    monkeypatch.setattr(protocol, "winners", lambda loss: losses.append(loss) or winners(loss))
-    (result,) = protocol.run_repetitions(plan, [0], lambda done: None)
-    data = load(plan.config.dataset, 0, 0)
-    table = Table(data.X, data.y, data.scale)
-    grid = {name: np.array(values) for name, values in plan.settings.items()}
-
-    def errors(order, checkpoints, stage, rows):
-        accessor = Accessor(table, order[None], 4, 5, checkpoints, centre_attributes=True)
-        rngs = [generator("draws", 0, data.name, "aerr", 5, 0, stage)]
-        for c, W in fitted(plan, accessor, grid, checkpoints, rngs):
-            shift = _shifts(accessor, c)[0]
-            assert shift.any() == (c > BLOCK)
-            yield np.square((data.X[rows] * data.scale - shift) @ W[0] - data.y[rows, None]).mean(axis=0)
-
-    order = generator("order", 0, data.name, 0).permutation(np.arange(450))
-    training, held_out = folds(order, 3, generator("folds", 0, data.name, 0))
-    for f, (in_fold, rows) in enumerate(zip(training, held_out, strict=True)):
-        expected = list(errors(in_fold, [100, 300], f"fold {f}", rows))
-        np.testing.assert_allclose(losses[0][:, f], expected, rtol=1e-12)
-    expected = errors(order, [100, 300, 450], "final", np.arange(450, 480))
-    chosen = winners(losses[0])
-    for point, error, best in zip(result["curve"], expected, [*chosen, chosen[-1]], strict=True):
-        assert point["test_mse"] == pytest.approx(error[best], rel=1e-12)
+def test_learners_of_subspaces_refuse_an_intercept():
+    with pytest.raises(Exception, match="intercept=mean: popca learns a subspace and predicts nothing"):
+        make_plan(planned("algo=popca", "intercept=mean").config)

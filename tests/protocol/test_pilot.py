@@ -10,7 +10,6 @@ from budgetreg.metering.table import Table, stack
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.split import pilot_moments, spreads, table_of
 from tests.plans import journaled, planned
-from tests.tiers import slow_but
 
 OWN = ["dataset=diabetes", "tuning.folds=3", "k=4", "repetitions=2", "checkpoints=4"]
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
@@ -90,12 +89,6 @@ def test_running_means_continue_from_the_pilot():
     (origin,) = accessor.origins(280)
     np.testing.assert_allclose(origin.shift, [np.append(X[:256, 0], X[290:293, 0]).mean(), first[1]])
     assert origin.intercept == pytest.approx(np.append(y[:280], y[290:293]).mean())
-
-
-@pytest.mark.parametrize("algo", slow_but(("online_ridge",), ["aerr", "ddaelr", "online_ridge"]))
-def test_repetitions_with_pilots_have_the_same_numbers_together_and_alone(algo):
-    together, alone = (planned(*OWN, f"algo={algo}", GRID, f"backend.batch_size={size}") for size in (4096, 1))
-    assert run(together, [1, 0]) == [run(alone, [r])[0] for r in (1, 0)]
 
 
 def test_stacked_tables_keep_their_scales():

@@ -1,4 +1,4 @@
-"""The pieces of the protocol: streams, folds, winners, step sizes, errors."""
+"""A repetition: its streams, folds and winners, the same numbers in any company, and its model."""
 
 import json
 from math import log, sqrt
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms.cesa_bianchi_2010 import pegasos_regularisation
-from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import eg_step, ogd_step
 from budgetreg.common.streams import generator
+from budgetreg.data.registry import load
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions
@@ -16,6 +16,7 @@ from budgetreg.protocol.split import folds
 from budgetreg.protocol.tuning import on_edge, winners
 from budgetreg.tasks import RegressorJudge, mean_loss
 from tests.plans import journaled, planned
+from tests.tiers import quick_but
 
 
 def test_streams_are_keyed_by_identity():
@@ -61,12 +62,8 @@ def test_edges_are_named():
     assert on_edge({"B": (2.0,), "lambda": (1.0,)}, 0) == ""
 
 
-def test_step_sizes_of_the_theorems():
-    """The values are worked out by hand from the statements of the theorems."""
-    assert ogd_step(d=50, m=100, k_x=4) == pytest.approx(0.02)
-    assert ogd_step(d=50, m=100, k_x=None) == pytest.approx(0.1)
-    assert eg_step(B=2.0, d=50, m=100, k_x=4) == pytest.approx(sqrt(2 * 4 * log(100) / (5 * 100 * 50)) / 8)
-    assert eg_step(B=2.0, d=50, m=100, k_x=None) == pytest.approx(sqrt(log(100) / 500) / 4)
+def test_the_regularisation_of_pegasos_is_that_of_its_theorem():
+    """The literal test has the other theorems' step sizes."""
     assert pegasos_regularisation(B=2.0, d=10, m=100, k=4) == pytest.approx(15 * sqrt(log(100) / 400))
 
 
@@ -88,28 +85,45 @@ def test_errors_of_regressors():
 SMALL = ["dataset.n=150", "dataset.n_test=30", "tuning.folds=3", "checkpoints=[7,60,150]", "tuning.at=each"]
 
 
-@pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize(
-    "learner",
-    [
-        ["algo=aelr", "k=4", "dataset=power_law", "dataset.d=40"],
-        pytest.param(
-            ["algo=aerr", "k=6", "algo.split=even", "dataset=power_law", "dataset.d=40", "dataset.center=full"],
-            marks=pytest.mark.slow,
-        ),
-        ["algo=aer", "k=4", "dataset=power_law", "dataset.d=9", "algo.average=suffix", "dataset.split=random"],
-        ["algo=aesvr", "k=8", "dataset=sphere"],
-        ["algo=aelr", "k=4", "dataset=digits_3v5", "dataset.center=full"],
-        ["algo=aemr", "k=3", "dataset=power_law", "dataset.d=9"],
-    ],
+CENTRED = (
+    "dataset.center=revealed dataset.n=450 dataset.n_test=30 tuning.folds=3 checkpoints=[100,300,450] "
+    "algo.grid={B:[1,3],eta:[1,10]}"
 )
-def test_repetitions_have_the_same_numbers_together_and_alone(learner):
-    sizes = [key for key in SMALL if "digits_3v5" not in learner[2] or not key.startswith("dataset.n")]
-    plans = [planned(*learner, *sizes, f"backend.batch_size={size}") for size in (4096, 1)]
-    together = journaled(plans[0], [2, 0, 1])
-    assert [result["repetition"] for result in together] == [2, 0, 1]
-    for result in together:
-        assert journaled(plans[1], [result["repetition"]]) == [result]
+COINS = (
+    "dataset=coins dataset.d=8 dataset.n=300 algo.n_components=1 k=4 tuning.folds=3 checkpoints=[7,300] tuning.at=each"
+)
+PILOT = "dataset=diabetes tuning.folds=3 k=4 checkpoints=4 algo.grid={B:[1,3],eta:[1,10]}"
+WIDE = f"dataset=power_law dataset.d=40 {' '.join(SMALL)}"
+ANY = {
+    "eg": f"algo=aelr k=4 {WIDE}",
+    "centred-once": f"algo=aerr k=6 algo.split=even dataset.center=full {WIDE}",
+    "suffix": f"algo=aer k=4 {WIDE} dataset.d=9 algo.average=suffix dataset.split=random",
+    "aesvr": f"algo=aesvr k=8 dataset=sphere {' '.join(SMALL)}",
+    "stored": f"algo=aelr k=4 dataset=digits_3v5 dataset.center=full {' '.join(SMALL[2:])}",
+    "planned": f"algo=aemr k=3 {WIDE} dataset.d=9",
+    "centred": f"algo=aelr k=4 dataset=power_law dataset.d=12 {CENTRED}",
+    "centred-rows": f"algo=online_ridge k=6 dataset=power_law dataset.d=6 {CENTRED}",
+    "centred-aesvr": f"algo=aesvr k=6 dataset=sphere algo.residual=plug_in {CENTRED}",
+    "pilot": f"algo=aerr {PILOT}",
+    "pilot-moments": f"algo=ddaelr {PILOT}",
+    "pilot-rows": f"algo=online_ridge {PILOT}",
+    "prices": f"algo=aerr {PILOT} dataset.costs=bundled",
+    "subspace": f"algo=popca_passive {COINS}",
+    "subspace-importance": f"algo=popca_importance {COINS}",
+    "subspace-tuned": f"algo=mbeg_plus {COINS} algo.grid={{eta:[0.1,0.3,1]}}",
+    "subspace-streamed": f"algo=oja {COINS} algo.grid={{eta:[0.01,0.1,1]}}",
+}
+SLOW = ("centred-once", "centred-aesvr", "pilot", "pilot-moments", "prices", "subspace-importance", "subspace-streamed")
+
+
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("case", quick_but(SLOW, ANY))
+def test_repetitions_have_the_same_numbers_together_and_alone(case):
+    together, alone = (planned(*ANY[case].split(), f"backend.batch_size={size}") for size in (4096, 1))
+    results = journaled(together, [2, 0, 1])
+    assert [result["repetition"] for result in results] == [2, 0, 1]
+    for result in results:
+        assert journaled(alone, [result["repetition"]]) == [result]
 
 
 def test_tuning_at_the_end_chooses_like_the_last_checkpoint():
@@ -148,3 +162,57 @@ def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(averag
 def test_offline_learners_advance_all_folds_of_a_repetition_together():
     plan = planned("algo=ridge", "k=64", "backend.batch_size=1")
     assert (plan.streams_at_once, plan.repetitions_at_once) == (10, 1)
+
+
+# The model of a repetition, in units of the stored columns, has the errors of its curve
+
+OWN = "dataset=diabetes"
+GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
+BALL = "algo.grid={B: [1, 3]}"
+
+
+def run(plan, repetition):
+    (result,) = run_repetitions(plan, [repetition], lambda done: None)
+    return result["curve"][-1], result["model"]
+
+
+def rows_of_test(plan, repetition):
+    data = load(plan.config.dataset, plan.config.seed, repetition, targets=plan.config.algo.predicts)
+    order = generator("split", plan.config.seed, data.name, repetition).permutation(data.y.size)
+    rows = np.sort(order[: plan.n_test])
+    return np.asarray(data.X)[rows].astype(float), data.y[rows]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param(["algo=aerr", GRID, OWN], marks=pytest.mark.slow),
+        ["algo=aerr", GRID, OWN, "tuning.at=each", "dataset.scale=max_abs", "dataset.center=full"],
+        ["algo=ddaelr", GRID, OWN, "intercept=none", "dataset.center=none"],
+        ["algo=aesvr", GRID, OWN],
+        ["algo=ridge", BALL, OWN],
+        ["algo=baseline", BALL, OWN],
+        pytest.param(["algo=aelr", GRID], marks=pytest.mark.slow),
+        ["algo=aelr", GRID, "dataset.center=revealed"],
+    ],
+)
+def test_a_model_has_the_error_of_the_last_checkpoint(keys):
+    plan = planned("k=4", "tuning.folds=2", "checkpoints=2", *keys)
+    point, model = run(plan, 1)
+    X, y = rows_of_test(plan, 1)
+    assert (model["w"].shape, model["b"].shape, model["c"].shape) == ((plan.d,), (), (plan.d,))
+    residuals = model["b"] + (X - model["c"]) @ model["w"] - y
+    assert np.square(residuals).mean() == pytest.approx(point["test_mse"], rel=1e-9)
+    if not (plan.intercept or plan.centred or "dataset.center=full" in keys):
+        assert not model["b"]
+        assert not model["c"].any()
+
+
+def test_a_subspace_has_the_error_of_the_last_checkpoint():
+    plan = planned("k=4", "checkpoints=2", "algo=popca", "algo.n_components=2", OWN, "dataset.center=full")
+    point, model = run(plan, 0)
+    X = (rows_of_test(plan, 0)[0] - model["c"]) * model["scale"]
+    V = model["V"]
+    np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
+    lost = np.square(X - X @ V @ V.T).sum() / np.square(X).sum()
+    assert lost == pytest.approx(point["relative_error"], rel=1e-9)

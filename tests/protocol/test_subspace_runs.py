@@ -7,95 +7,76 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hydra import compose, initialize_config_dir
 
 from budgetreg.common.errors import ConfigError, DataError
-from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.dataset import Dataset
 from budgetreg.figures.curves import bounds
 from budgetreg.metering.table import Origin, Table
-from budgetreg.protocol.configuration import validate
-from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.runs.series import Series
 from budgetreg.tasks import SubspaceLearning
-from tests import plans
-from tests.plans import journaled
-from tests.tiers import quick_but
+from tests.plans import journaled, planned
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")
 
 
-def configured(algo, *keys):
-    return plans.configured(f"algo={algo}", *COINS, *keys)
-
-
-def having(algo, **options):
-    """Return a learner with other options."""
-    return replace(algo, **options)
-
-
-def refusal(config, **algo):
-    with pytest.raises(ConfigError) as caught:
-        make_plan(replace(config, algo=having(config.algo, **algo)))
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+def coins(algo, *words):
+    return planned(f"algo={algo}", *COINS, *words)
 
 
 def test_learners_without_parameters_are_not_tuned():
-    plan = make_plan(configured("popca"))
+    plan = coins("popca")
     assert (plan.settings, plan.n_settings, plan.tuned, plan.attributes_tuning) == ({}, 1, False, 0)
     assert (plan.n_train, plan.n_test, plan.per_example, plan.budget) == (300, 0, 4, 4)
-    passive = replace(plan.config, algo=having(plan.config.algo, update="passive"))
-    assert (make_plan(passive).per_example, make_plan(passive).budget) == (4, None)
-    full = make_plan(replace(plan.config, algo=having(plan.config.algo, update="full")))
-    assert (full.per_example, full.checkpoints[-1]) == (8, 150)
+    assert (coins("popca_passive").per_example, coins("popca_passive").budget) == (4, None)
+    assert (coins("pca").per_example, coins("pca").checkpoints[-1]) == (8, 150)
+    assert coins("oja", "k=2").tuned
 
 
 def test_memory_of_a_replica_grows_with_the_square_of_the_attributes():
-    plan = make_plan(configured("popca"))
+    plan = coins("popca")
     assert plan.streams_at_once == plan.config.backend.batch_size
     some, few, least = (replace(plan, d=d).streams_at_once for d in (784, 2 * 784, 10**5))
     assert 1 < some < 40 and some == 4 * few + some % 4
     assert least == 1
 
 
-def test_impossible_budgets_and_dimensions_are_refused():
-    popca = configured("popca")
-    for update in ("active", "importance", "zero_filled"):
-        assert "at least 2" in refusal(replace(popca, k=1), update=update)
-    for update in ("passive", "full"):
-        changed = replace(popca, k=1, algo=having(popca.algo, update=update))
-        assert make_plan(replace(changed, checkpoints=1)).checkpoints
-    assert "must be below d=8" in refusal(popca, n_components=8)
-    assert "must all have the same centre" in refusal(replace(popca, dataset=replace(popca.dataset, center="revealed")))
-    mbeg = configured("mbeg")
-    assert "even budget" in refusal(replace(mbeg, k=3))
-    assert "at least 2" in refusal(replace(mbeg, k=1))
-    oja = configured("oja")
-    assert make_plan(replace(oja, k=2)).tuned
-    for update in ("grouse", "petrels"):
-        assert "algo.n_components=4" in refusal(oja, update=update, n_components=4)
-    assert "no theorem" in refusal(replace(oja, tuning=replace(oja.tuning, name="theory")))
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *((f"algo={algo} k=1", "at least 2") for algo in ("popca", "popca_importance", "zero_filled_pca", "mbeg")),
+        ("algo=mbeg k=3", "even budget"),
+        ("algo=popca algo.n_components=8", "must be below d=8"),
+        ("algo=popca dataset=power_law dataset.center=revealed", "must all have the same centre"),
+        ("algo=grouse algo.n_components=4", "algo.n_components=4"),
+        ("algo=petrels algo.n_components=4", "algo.n_components=4"),
+        ("algo=oja tuning=theory", "no theorem"),
+    ],
+)
+def test_impossible_budgets_and_dimensions_are_refused(words, said):
+    with pytest.raises(ConfigError, match=said) as caught:
+        planned(*COINS, *words.split())
+    assert "\n" not in str(caught.value)
+
+
+def test_any_budget_is_enough_without_pairs():
+    assert coins("popca_passive", "k=1", "checkpoints=1").checkpoints
+    assert coins("pca", "k=1", "checkpoints=1").checkpoints
 
 
 def test_subspaces_need_no_targets_and_regressors_do():
-    coins = configured("popca")
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        aelr = validate(compose("config", ["algo=aelr", *COINS[:3]]))
+    assert coins("popca").config.algo.task == SubspaceLearning(1)
     with pytest.raises(ConfigError, match=r"all targets of .* are 0: aelr has nothing to predict"):
-        make_plan(aelr)
-    assert coins.algo.task == SubspaceLearning(1)
+        planned("algo=aelr", *COINS[:3])
 
 
 def test_grid_of_mbeg_is_in_units_of_its_theorem():
-    plan = make_plan(configured("mbeg"))
+    plan = coins("mbeg")
     unit = sqrt(4 * log(8) / (2 * 300 * (8 + 4)))
     np.testing.assert_allclose(plan.settings["eta"], unit * np.array(plan.config.algo.grid["eta"]))
     assert any("outside its theory" in note for note in plan.notes)
-    assert not any("theory" in note for note in make_plan(configured("oja")).notes)
-    many = replace(plan.config, algo=having(plan.config.algo, alpha=0.3))
-    assert not any("theory" in note for note in make_plan(many).notes)
+    for other in (coins("oja"), coins("mbeg", "algo.alpha=0.3")):
+        assert not any("theory" in note for note in other.notes)
 
 
 def test_edges_of_grids_without_a_radius():
@@ -104,19 +85,12 @@ def test_edges_of_grids_without_a_radius():
     assert on_edge({}, 0) == ""
 
 
-@pytest.mark.parametrize(
-    "algo", quick_but(("popca_passive", "mbeg_plus"), ["popca_importance", "popca_passive", "mbeg_plus", "oja"])
-)
-def test_repetitions_have_the_same_numbers_together_and_alone(algo):
-    config = configured(algo, "checkpoints=[7,60,300]", "tuning.at=each")
-    config = replace(config, algo=replace(config.algo, grid={name: v[:3] for name, v in config.algo.grid.items()}))
-    plans = [make_plan(replace(config, backend=replace(config.backend, batch_size=size))) for size in (4096, 1)]
-    together = journaled(plans[0], [2, 0])
-    for result in together:
-        assert journaled(plans[1], [result["repetition"]]) == [result]
-        (last,) = (point for point in result["curve"] if point["examples"] == 300)
-        assert 0 < last["excess_loss"] < last["relative_error"] <= 1
-        assert last["attributes"] <= 1.1 * 1200
+@pytest.mark.parametrize("algo", ["popca_passive", "mbeg_plus"])
+def test_errors_are_shares_of_what_can_be_lost(algo):
+    (result,) = journaled(coins(algo, "checkpoints=[300]", "tuning.at=each"))
+    (last,) = result["curve"]
+    assert 0 < last["excess_loss"] < last["relative_error"] <= 1
+    assert last["attributes"] <= 1.1 * 1200
 
 
 def test_errors_are_distances_from_the_subspace():

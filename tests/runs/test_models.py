@@ -10,7 +10,7 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.common.files import digest, signed
-from budgetreg.protocol.calibration import probability
+from budgetreg.protocol.prediction import probability
 from budgetreg.runs.models import packed, read_models, unpacked
 from budgetreg.runs.store import Store
 from tests.damage import flip

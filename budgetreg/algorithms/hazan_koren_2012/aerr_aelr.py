@@ -413,6 +413,11 @@ class GuidedLearner(SplitBudgetLearner):
         return 1 if self.literal_split == "one" else k // 2
 
     @property
+    def norm(self) -> int:
+        """That of the ball of its update."""
+        return 2 if self.update == "ogd" else 1
+
+    @property
     def inactive_options(self) -> Sequence[str]:
         """Prices where no draw depends on them, and the meaning of a split that was not chosen."""
         return (
