@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from steady_output import KERNELS, PROGRESS, TIMES
+from steady_output import KERNELS, PROGRESS, TIMES, without_seconds
 from stress_trials import Answer, environment, forked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -141,9 +141,7 @@ def steady(text: bytes, folder: Path, name: str = "") -> bytes:
     """Return what was printed, or written under a name, without what differs between machines or calls."""
     text = text.replace(str(folder).encode(), b"FOLDER")
     if name == "runs.csv":
-        rows = [row.split(b",") for row in text.splitlines(keepends=True)]
-        place = rows[0].index(b"seconds")
-        text = b"".join(b",".join([*row[:place], *row[place + 1 :]]) for row in rows)
+        text = without_seconds(text)
     if name.endswith((".json", ".jsonl")):
         text = _VARYING.sub(rb"\1null", text)
     if name.endswith(".html"):
