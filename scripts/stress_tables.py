@@ -305,7 +305,9 @@ _TABLES: Mapping[str, Sequence[Variant]] = {
 def _prepared_tables(place: Path, count: int) -> dict[str, dict[str, Any]]:
     whole = place / "whole"  # for `predict`
     whole.mkdir()
-    pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "y"]).to_csv(whole / "table.csv")
+    pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "y"]).to_csv(
+        whole / "table.csv", index=False
+    )
     undisturbed(f"{DATA['table']['run']} dataset.path=table.csv out=left", whole)
     return {name: {} for name in (*_TABLES, *_ASKED_TABLES)}
 
