@@ -50,17 +50,17 @@ from budgetreg.algorithms.factors import StreamingFactorAnalysis  # noqa: E402
 from budgetreg.algorithms.hazan_koren_2012.gradients import GradientLearner, aelr, aerr  # noqa: E402
 from budgetreg.algorithms.learner import BudgetSplit, Learner, SideInformation  # noqa: E402
 from budgetreg.algorithms.streaming_subspaces import StreamingLearner  # noqa: E402
+from budgetreg.common.files import write_atomically  # noqa: E402
+from budgetreg.common.streams import generator  # noqa: E402
 from budgetreg.data.dataset import Coins  # noqa: E402
 from budgetreg.figures.canvas import End, grid, label_ends, own_settings, set_ticks, sheet, write_figure  # noqa: E402
 from budgetreg.figures.looks import style  # noqa: E402
-from budgetreg.files import write_atomically  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.protocol.plan import Plan  # noqa: E402
 from budgetreg.protocol.repetitions import run_repetitions  # noqa: E402
 from budgetreg.revealed.designs import fixed_size, working_probabilities  # noqa: E402
 from budgetreg.runs.runner import Repetitions, execute  # noqa: E402
-from budgetreg.streams import generator  # noqa: E402
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 Row = dict[str, Any]

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from stress_trials import DATA, Kind, Trial, Try, alike, limit_memory, overwrite, snapshot, undisturbed
 
-from budgetreg.files import digest, signed
+from budgetreg.common.files import digest, signed
 
 # Files that a run has written or cached, damaged as by a bad disk
 
