@@ -470,27 +470,18 @@ def _controls(trial: Trial) -> None:
         at = int(trial.rng.integers(len(name) + 1))
         return name[:at] + trial.pick(DATA["file"]["controls"]) + name[at:]
 
-    folder, names = trial.folder, [odd(name * 3) for name in "abc"]
-    table, unit, out = odd("table"), odd("unit"), odd("out")
-    quoted = [f'"{name}"' for name in names]
+    folder, data, columns = trial.folder, DATA["file"], [odd(name * 3) for name in "abc"]
+    names = {name: odd(name) for name in ("table", "unit", "out", "figure", "predictions", "run", "full")}
+    names |= {"budget": odd("k=3"), "learner": odd("algo=aelr")}
+    quoted = [f'"{name}"' for name in columns]
     rows = (folder / "table.csv").read_text().splitlines()[1:]
-    (folder / f"{table}.csv").write_text("\n".join([",".join([*quoted, "y"]), *rows, ""]), newline="")
+    table = folder / f"{names['table']}.csv"
+    table.write_text("\n".join([",".join([*quoted, "y"]), *rows, ""]), newline="")
     (folder / "odd.csv").write_text("\n".join(["attribute,cost", *(f"{name},1" for name in quoted), ""]), newline="")
-    run = [*_RUN.split(), f"dataset.path='{table}.csv'", "dataset.costs=odd.csv", f"dataset.unit='{unit}'"]
-    commands: list[tuple[list[str], tuple[int, ...]]] = [
-        ([*run, "out=left"], (2, 3)),
-        (["status", out], (0, 3)),
-        (["plot", out, "--out", odd("figure")], (0, 3)),
-        (["reprice", out, f"costs={trial.pick(('odd', 'costs'))}.csv"], (0, 3)),
-        (["predict", out, f"{table}.csv", f"out={odd('p.csv')}"], (0, 3)),
-        (["predict", out, "table.csv"], (3,)),
-        ([odd("run"), odd("k=3")], (2,)),
-        (["run", odd("algo=aelr")], (2,)),
-        (["run", "-m", "k=2,3", f"dataset.center='{odd('full')}'"], (2,)),
-    ]
-    some = sorted(trial.rng.choice(len(commands), 3, replace=False))
-    # 3: a name that ends in a line break is no name
-    for words, codes in [([*run, f"out='{out}'"], (0, 3)), *(commands[number] for number in some)]:
+    first, *others = data["odd words"]
+    some = sorted(trial.rng.choice(len(others), 3, replace=False))
+    for line, *codes in [first, *(others[number] for number in some)]:
+        words = [word.format(**names) for word in line.split()]
         answer = trial.run(words, codes)
         _no_controls(trial, f"{words}", answer.out + answer.err)
     for caption in folder.rglob("*.txt"):
