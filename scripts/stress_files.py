@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from stress_trials import DATA, Kind, Trial, Try, alike, limit_memory, overwrite, snapshot, undisturbed
 
-from budgetreg.common.files import digest, signed
+from budgetreg.common.files import signed
 
 # Files that a run has written or cached, damaged as by a bad disk
 
@@ -185,17 +185,6 @@ def _member(folder: Path, trial: Trial) -> str:
     return f"{new!r} at byte {at} of an entry of the archive"
 
 
-def _sign(folder: Path, trial: Trial) -> str:
-    """Sign the manifest with the digests of the tables there are, without that of the model, or without any."""
-    path, how = folder / "manifest.json", trial.pick(("signed", "no digest of the model", "no digests"))
-    manifest = json.loads(path.read_text())
-    left_out = {"signed": (), "no digest of the model": ("model.npz",), "no digests": tuple(manifest["tables"])}[how]
-    tables = [name for name in manifest["tables"] if name not in left_out and (folder / name).exists()]
-    manifest["tables"] = {name: digest((folder / name).read_bytes()) for name in tables}
-    path.write_text(json.dumps(signed(manifest)))
-    return how
-
-
 def _key(folder: Path, trial: Trial) -> str:
     """Invert a bit in the name of a key of the manifest."""
     path = folder / "manifest.json"
@@ -262,14 +251,8 @@ def _prepared_models(place: Path, count: int) -> Mapping[str, Mapping[str, Any]]
 
 def _damage_model(trial: Trial) -> None:
     """Damage the results, read them with every command, and run the command again."""
-    data, options, out = DATA["model"], trial.options, trial.folder / "out"
-    how = f"{trial.case}: {_MODEL_DAMAGES[trial.case](out, trial)}"
-    if trial.case.startswith("models.jsonl") and trial.pick((True, False)):  # killed before it wrote tables
-        for name in data["tables"]:
-            (out / name).unlink()
-        how += f", no tables, {_sign(out, trial)}"
-    elif trial.case.startswith("model.npz"):
-        how += f", {_sign(out, trial)}"
+    data, options = DATA["model"], trial.options
+    how = f"{trial.case}: {_MODEL_DAMAGES[trial.case](trial.folder / 'out', trial)}"
     limited = partial(limit_memory, _MEMORY)
     for line, expected in options["answers"].items():
         answer = trial.run(line, (0, 1, 2, 3) if line.startswith("verify") else (0, 2, 3), before=limited)
