@@ -26,8 +26,8 @@ The trials are random, but the same for the same seed:
   Runs, figures and reports must show them, without a warning.
 - input: give a study odd names, result lines with another order or a cost that is no amount, and files that are there
   as output. Names come out as they went in, wrong lines are refused, and files stay as they are.
-- model: damage a model, a manifest or the journal of models, whose changed lines may be signed. Every command that reads
-  it must report that in one line, or give the right result.
+- model: damage a model, a manifest or the journal of models, whose changed lines may be signed. Every command that
+  reads it must report that in one line, or give the right result.
 - spread: learn from tables of which some attributes are nearly constant, heaped, skewed or in odd units. The mean error
   must be at most 1.2 times that of predicting the mean.
 
