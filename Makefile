@@ -54,10 +54,8 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html; 
 	$(BIN)/sphinx-build -W --keep-going -q -E -b html docs docs/_build/html
 	@echo "The first page is docs/_build/html/index.html"
 
-bench: MNIST := $(if $(wildcard $(ROOT)/MNIST/raw),--root '$(ROOT)')
-bench: $(VENV)/.installed-dev ## time cores, parts, growth, backends and figures (on MNIST, if it is in ROOT; a quarter of an hour)
-	$(BIN)/python scripts/bench.py $(MNIST)
-	$(BIN)/python scripts/bench_growth.py
+bench: $(VENV)/.installed-dev ## time cores, growth, backends and launchers (a quarter of an hour)
+	$(BIN)/python scripts/bench.py
 
 mnist: $(VENV)/.installed-mnist ## fetch MNIST into ROOT (data), or check and prepare the files that are there
 	$(BIN)/budgetreg fetch mnist_3v5 dataset.root='$(ROOT)'

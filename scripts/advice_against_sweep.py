@@ -10,7 +10,6 @@ worse" than the recommended one.
 
     .venv/bin/python scripts/advice_against_sweep.py               # half an hour on a busy machine; resumes
     .venv/bin/python scripts/advice_against_sweep.py --case wine   # one case; its row replaces the one there is
-    .venv/bin/python scripts/advice_against_sweep.py --quick       # one small case, into runs/quick
 
 Runs are kept in runs/advice_against_sweep. Writes results/advice_against_sweep.csv:
 
@@ -23,9 +22,11 @@ Runs are kept in runs/advice_against_sweep. Writes results/advice_against_sweep.
 """
 
 import argparse
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.cli.app import main as budgetreg
@@ -45,7 +46,6 @@ CASES: Mapping[str, tuple[int, int, tuple[str, ...]]] = {
 }
 """By name: number of attributes, total, and the words for ``advise``."""
 
-QUICK = {"wine": (13, 200, ("dataset=wine", "repetitions=5", "algo=fixed_subset,ridge"))}
 CLOSE = 0.02
 """Largest gap between errors of a right advice."""
 
@@ -119,22 +119,16 @@ def compared(case: str, d: int, total: int, words: Sequence[str], runs: Path) ->
 def main() -> None:
     """Compare all cases, or one, and write the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="one small case, into runs/quick")
     parser.add_argument("--case", choices=CASES, help="this case alone; other rows of the table stay")
     arguments = parser.parse_args()
-    cases = QUICK if arguments.quick else CASES
-    runs = ROOT / "runs" / "quick" / NAME if arguments.quick else ROOT / "runs" / NAME
-    target = runs / f"{NAME}.csv" if arguments.quick else ROOT / "results" / f"{NAME}.csv"
-    rows: dict[str, dict[str, str]] = {}
-    if target.is_file():
-        with target.open(newline="") as file:
-            rows = {row["table"]: row for row in csv.DictReader(file)}
-    for case, (d, total, words) in cases.items():
+    target = ROOT / "results" / f"{NAME}.csv"
+    before = pd.read_csv(target, dtype=str).to_dict("records") if target.exists() else []
+    rows: dict[str, Any] = {row["table"]: row for row in before}
+    for case, (d, total, words) in CASES.items():
         if arguments.case in (None, case):
-            rows[case] = compared(case, d, total, words, runs)
-            kept = [rows[name] for name in cases if name in rows]
-            lines = [list(kept[0]), *(list(row.values()) for row in kept)]
-            write_atomically(target, "".join(",".join(line) + "\n" for line in lines).encode())
+            rows[case] = compared(case, d, total, words, ROOT / "runs" / NAME)
+            table = pd.DataFrame([rows[name] for name in CASES if name in rows])
+            write_atomically(target, table.to_csv(index=False).encode())
             print(", ".join(f"{key} {value}" for key, value in rows[case].items()))
 
 

@@ -1,29 +1,24 @@
-"""Measure time and memory in one thread, and write tables to results/bench: ``bench.py [NAME ...] [--root DIR]``.
+"""Measure time and memory in one thread, and write tables to results/bench: ``bench.py [NAME ...]``.
 
 Everything is measured in turns so that a noisy machine slows all alike; of times, the least of several rounds counts.
-With --root (the folder that holds MNIST/raw) cores and parts are timed on MNIST 3-vs-5, else on random data of the
-same shape and sparsity. Without names, all but streaming are measured, and figures only with --root.
+Without names, all but streaming are measured.
 
 - cores: microseconds per replica-step of the batched core and of the papers' listing (cumsum and searchsorted, one
-  example at a time), and their ratio
-- split: the share of a pass that each part takes, in percent, evaluation at one checkpoint included
-- wide: CPU microseconds to open a table of 100 rows, or a price list, per column, and their ratio to the fewest columns
+  example at a time), and their ratio, on random pixels that are as many and as sparse as those of MNIST 3-vs-5
+- growth: how the cost of a step grows with the number of attributes: AELR and AERR at k = 8, 48 replicas. Medians over
+  rounds, with their intervals and the ratios to the cheapest d of the same learner, are drawn too
 - subspaces: of learners that update a subspace, for each d: CPU microseconds per example of 28 attributes; what
   planning the draws costs more, if it is done every 5 d / k examples, the most often that aefa_streaming does it; and
   megabytes that a pass keeps
 - backends: seconds of a run of two repetitions that compute nothing; milliseconds of each one more, tables and journal
   included; and the ratios of both to those of backend=sequential. Workers of dask are processes of this machine
 - launchers: seconds of a sweep of one cell that is planned only, and of one more cell
-- figures: budgeted learners of Figures 1 and 2 of Hazan & Koren 2012 from the command line, with ten splits and two
-  workers: seconds on the clock and of processor time, and both as multiples of the time that the listing of AELR takes
-  for 10,000 examples in the same minutes
 - streaming: runs on tables larger than memory, each in a process of its own with an empty cache: what n x d floats
   take; megabytes on the disk with the cache; the most memory of the process, with pages of mapped files, which the
   system takes back at need, and without; and the last error
 """
 
 import argparse
-import csv
 import os
 import subprocess
 import sys
@@ -39,43 +34,35 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-TOP = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TOP))  # for the scripts that import this one
-
-from budgetreg.runs.workers import pin_blas_threads  # noqa: E402 - after the path is set
+from budgetreg.runs.workers import pin_blas_threads
 
 pin_blas_threads()
 
 import numpy as np  # noqa: E402 - the number of threads is read when numpy is loaded
 import pandas as pd  # noqa: E402
 from joblib.externals.loky import get_reusable_executor  # noqa: E402
-from sklearn.datasets import dump_svmlight_file  # noqa: E402
+from scipy.stats import binom  # noqa: E402
 
 from budgetreg import api  # noqa: E402
-from budgetreg.algorithms import engine  # noqa: E402
 from budgetreg.algorithms.cesa_bianchi_2010 import aer  # noqa: E402
 from budgetreg.algorithms.engine import DATA_POINT_SAMPLERS, next_block  # noqa: E402
 from budgetreg.algorithms.factors import StreamingFactorAnalysis  # noqa: E402
-from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import STATES, GradientLearner, aelr, aerr  # noqa: E402
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import GradientLearner, aelr, aerr  # noqa: E402
 from budgetreg.algorithms.learner import BudgetSplit, Learner, SideInformation  # noqa: E402
 from budgetreg.algorithms.streaming_subspaces import StreamingLearner  # noqa: E402
 from budgetreg.common.files import write_atomically  # noqa: E402
 from budgetreg.common.streams import generator  # noqa: E402
-from budgetreg.data.attributes import read_prices  # noqa: E402
 from budgetreg.data.dataset import Coins  # noqa: E402
-from budgetreg.data.file import parse_file  # noqa: E402
-from budgetreg.data.mnist import Mnist  # noqa: E402
 from budgetreg.figures.canvas import End, grid, label_ends, own_settings, set_ticks, sheet, write_figure  # noqa: E402
-from budgetreg.figures.looks import Style  # noqa: E402
+from budgetreg.figures.looks import style  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
-from budgetreg.metering.table import Outputs, Table  # noqa: E402
+from budgetreg.metering.table import Table  # noqa: E402
 from budgetreg.protocol.plan import Plan  # noqa: E402
 from budgetreg.protocol.repetitions import run_repetitions  # noqa: E402
 from budgetreg.revealed.designs import fixed_size, working_probabilities  # noqa: E402
 from budgetreg.runs.runner import Repetitions, execute  # noqa: E402
-from budgetreg.tasks import mean_loss  # noqa: E402
 
-RESULTS = TOP / "results" / "bench"
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 Row = dict[str, Any]
 
 
@@ -116,63 +103,45 @@ def coins(d: int, n: int) -> Table:
     return Table(Coins(1, np.full(d, 0.2), np.arange(n)), np.random.default_rng(0).choice([-1.0, 1.0], n))
 
 
-def save(rows: pd.DataFrame | list[Row], name: str) -> None:
-    """Print a table, and write it to a file in results/bench; without a name print it only."""
-    frame = pd.DataFrame(rows)
-    print(frame.to_string(index=False))
-    if name:
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        write_atomically(RESULTS / f"{name}.csv", frame.to_csv(index=False).encode())
+LENGTH, WARM, LAST = 3072, 1024, 2816
 
 
-def draw(
-    lines: Mapping[str, tuple[pd.DataFrame, Style]], labels: tuple[str, str], finding: str, text: str, name: str
+def passed(
+    table: Table,
+    learner: Learner,
+    settings: Mapping[str, np.ndarray],
+    given: SideInformation,
+    streams: int = 1,
+    length: int = LENGTH,
+    *,
+    opened: Callable[[int], None] = lambda stop: None,
 ) -> None:
-    """Draw times against the number of attributes, and write them into results/bench.
+    """Let a learner pass over some examples, in an order of its own for each stream."""
+    orders = np.stack([np.random.default_rng(f).permutation(length) for f in range(streams)])
+    n_settings = max((values.size for values in settings.values()), default=1)
+    accessor = Accessor(table, orders, n_settings, given.k, [length], opened)
+    rngs = [generator("bench", f) for f in range(streams)]
+    for _ in learner.fit(accessor, dict(settings), [length], rngs, given):
+        pass
 
-    The y axis is logarithmic if the times span more than a decade, and else begins at 0.
 
-    Parameters
-    ----------
-    lines : mapping of str to (DataFrame, Style)
-        The times of each line, with the columns ``time``, ``low`` and ``high`` and the number of attributes as index,
-        and its look, by label.
-    labels : tuple of str
-        The texts beside the x and the y axis.
-    finding : str
-        What the figure shows.
-    text : str
-        The caption.
-    name : str
-        Name of the files, without ending.
+def microseconds(*arguments: Any) -> float:
+    """Return the CPU time of a pass per example, from the 1025th to the 2817th.
+
+    State and output, which take O(d) once per pass, do not count.
     """
-    with own_settings():
-        drawn = sheet(1)
-        ax = drawn.places[0].ax
-        every = np.concatenate([times.to_numpy().ravel() for times, _ in lines.values()])
-        log = every.max() > 10 * every.min()
-        ax.set(xscale="log", xlabel=f"{labels[0]} (log scale)", ylabel=f"{labels[1]}{' (log scale)' if log else ''}")
-        for times, look in lines.values():
-            width = 2.6 if look.heavy else 1.5
-            ax.plot(times.index, times["time"], color=look.colour, marker=look.marker, linewidth=width, markersize=5)
-            ax.vlines(times.index, times["low"], times["high"], color=look.colour, linewidth=1.5)
-        if log:
-            ax.set_yscale("log")
-            ax.set_ylim(every.min() / 1.5, 2 * every.max())
-        else:
-            ax.set_ylim(0, 1.1 * every.max())
-        set_ticks(ax)
-        grid(ax)
-        drawn.finish(finding, 0)
-        ends = [
-            End(label, times.index[-1], times["time"].iloc[-1], look.colour, look.heavy)
-            for label, (times, look) in lines.items()
-        ]
-        label_ends(drawn.figure, {ax: ends})
-        write_figure(drawn.figure, text, RESULTS, name)
+    begun, times = 0, {}
+
+    def opened(stop: int) -> None:
+        nonlocal begun
+        times[begun], begun = time.process_time(), stop
+
+    passed(*arguments, opened=opened)
+    return 1e6 * (times[LAST] - times[WARM]) / (LAST - WARM)
 
 
-# Cores, and the parts of their passes
+# The cores
+
 
 CORES: dict[str, tuple[Any, ...]] = {  # name: update, data point, k_x, k_ip, parameter, its 8 values, listing
     "aelr 3+1": ("eg", "uniform", 3, 1, "eta", 1e-4 * 2.0 ** np.arange(8), aelr),
@@ -185,43 +154,37 @@ RADII = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
 REPLICAS = {1: (1, 1), 10: (10, 1), 100: (10, 10), 480: (10, 48), 1440: (30, 48)}
 LISTINGS = 4
 """Number of passes of the listing that are timed before, and again after, each pass of the core."""
-STEPS, HELD_OUT = 1024, 1211
-PARTS = {  # of a pass, and the calls that belong to them
-    "draws": ((engine, "next_block"),),
-    "gather": ((Accessor, "reveal_block"), (Accessor, "reveal"), (Accessor, "pay"), (engine, "sparse_points")),
-    "sampling": tuple((update, "draw") for update in STATES.values()),
-    "update": tuple((update, "step") for update in STATES.values()),
-    "projection and averaging": tuple(
-        (update, name) for update in STATES.values() for name in ("project_and_accumulate", "running_sum")
-    ),
-}
 
 
-def digits(root: str | None) -> Table:
-    """Return MNIST 3-vs-5, or random pixels that are as sparse."""
-    if root:
-        data = Mnist(root, (3, 5)).load()
-        return Table(data.X, data.y, data.scale)
+def cores() -> Iterator[Row]:
+    """Time every case at every number of replicas."""
     rng = np.random.default_rng(0)
     X = rng.integers(1, 256, (12_109, 784)) * (rng.random((12_109, 784)) < 0.19)
-    return Table(X.astype(np.uint8), rng.choice([-1.0, 1.0], 12_109), 1 / 255)
-
-
-def core(table: Table, case: str, replicas: int, steps: int) -> Callable[[], dict[int, Outputs]]:
-    """Return a pass of the batched core."""
-    update, data_point, k_x, k_ip, name, values, _ = CORES[case]
-    learner = GradientLearner(name="bench", update=update, data_point=data_point)
-    n_streams, n_settings = REPLICAS[replicas]
-    orders = np.stack([np.random.default_rng(f).permutation(len(table.y))[:steps] for f in range(n_streams)])
-    pairs = [(B, value) for value in values for B in RADII][:n_settings]
-    settings = dict(zip(("B", name), np.array(pairs).T, strict=True))
-
-    def run() -> dict[int, Outputs]:
-        accessor = Accessor(table, orders, n_settings, k_x + k_ip, [steps])
-        rngs = [generator("bench", f) for f in range(n_streams)]
-        return dict(learner.fit(accessor, settings, [steps], rngs, SideInformation(k_x + k_ip, BudgetSplit(k_x, k_ip))))
-
-    return run
+    table = Table(X.astype(np.uint8), rng.choice([-1.0, 1.0], 12_109), 1 / 255)
+    for case, (update, data_point, k_x, k_ip, name, values, _) in CORES.items():
+        learner = GradientLearner(name="bench", update=update, data_point=data_point)
+        given = SideInformation(k_x + k_ip, BudgetSplit(k_x, k_ip))
+        for replicas, (streams, n_settings) in REPLICAS.items():
+            steps = 1024 if replicas < 1440 else 512
+            radii, parameters = np.array([(B, value) for value in values for B in RADII][:n_settings]).T
+            settings = {"B": radii, name: parameters}
+            core = partial(passed, table, learner, settings, given, streams, steps)
+            plain = listing(table, case, steps)
+            pairs = []
+            for _ in range(5):
+                before, ours = cpu_seconds(plain, LISTINGS), cpu_seconds(core)
+                theirs = (before + cpu_seconds(plain, LISTINGS)) / 2
+                pairs.append((ours / steps / replicas, theirs / steps))
+            ratios = [theirs / ours for ours, theirs in pairs]
+            yield {
+                "core": case,
+                "replicas": replicas,
+                "us_per_replica_step": round(1e6 * min(ours for ours, _ in pairs), 3),
+                "us_transcription": round(1e6 * min(theirs for _, theirs in pairs), 1),
+                "ratio_median": round(median(ratios), 1),
+                "ratio_min": round(min(ratios), 1),
+                "ratio_max": round(max(ratios), 1),
+            }
 
 
 def listing(table: Table, case: str, steps: int) -> Callable[[], object]:
@@ -244,103 +207,73 @@ def listing(table: Table, case: str, steps: int) -> Callable[[], object]:
     return run
 
 
-def cores(arguments: argparse.Namespace) -> Iterator[Row]:
-    """Time every case at every number of replicas."""
-    table = digits(arguments.root)
-    for case in CORES:
-        for replicas in REPLICAS:
-            steps = 1024 if replicas < 1440 else 512
-            batched, plain = core(table, case, replicas, steps), listing(table, case, steps)
-            pairs = []
-            for _ in range(arguments.rounds or 5):
-                before, ours = cpu_seconds(plain, LISTINGS), cpu_seconds(batched)
-                theirs = (before + cpu_seconds(plain, LISTINGS)) / 2
-                pairs.append((ours / steps / replicas, theirs / steps))
-            ratios = [theirs / ours for ours, theirs in pairs]
-            yield {
-                "core": case,
-                "replicas": replicas,
-                "us_per_replica_step": round(1e6 * min(ours for ours, _ in pairs), 3),
-                "us_transcription": round(1e6 * min(theirs for _, theirs in pairs), 1),
-                "ratio_median": round(median(ratios), 1),
-                "ratio_min": round(min(ratios), 1),
-                "ratio_max": round(max(ratios), 1),
-            }
+# Growth with the number of attributes
+
+FOLDS, ROUNDS = 8, 13
+MULTIPLES = 2.0 ** np.arange(-6, 0)
+GROWING = {"aelr 7+1": ("eg", 7, 1), "aelr 4+4": ("eg", 4, 4), "aerr 7+1": ("ogd", 7, 1), "aerr 4+4": ("ogd", 4, 4)}
+FINDING = "AELR and AERR, k = 8: from 1,000 to 1,000,000 attributes, the time of a step grows at most {:.2f} times"
+CAPTION = f"""growth: the time of a step of AELR and AERR against the number of attributes, k = 8, 48 replicas
+
+Lines show CPU microseconds of a step per replica, the median of {ROUNDS} rounds; bars are 90 % intervals of the median,
+by order statistics. 8 draws are split between the data point and the inner product. The data are coins of mean 0.2 that
+are computed when they are looked at, so that no step is spared as d grows and no table is held. The clock runs from the
+1,025th example of a pass to the 2,817th, so that the state and the output, which take O(d) once per pass, do not count.
+"""
 
 
-def split(arguments: argparse.Namespace) -> Iterator[Row]:
-    """Time the parts of a pass of each core."""
-    table = digits(arguments.root)
-    for case in CORES:
-        run = core(table, case, 480, STEPS)
-        run()
-        spent: dict[str, float] = defaultdict(float)
-        originals = [
-            (owner, name, _watched(spent, part, owner, name)) for part, calls in PARTS.items() for owner, name in calls
-        ]
-        start = time.perf_counter()
-        W = run()[STEPS]
-        spent["rest"] = time.perf_counter() - start - sum(spent.values())
-        for owner, name, original in originals:
-            setattr(owner, name, original)
-        spent["evaluation"] = seconds(partial(_evaluated, table, W))
-        whole = sum(spent.values())
-        yield {"core": case} | {part: round(100 * spent[part] / whole, 1) for part in (*PARTS, "rest", "evaluation")}
-
-
-def _evaluated(table: Table, W: Outputs) -> None:
-    rows = np.arange(HELD_OUT)
-    for regressors in W:
-        mean_loss(table, rows, np.asarray(regressors))
-
-
-def _watched(spent: dict[str, float], part: str, owner: Any, name: str) -> Any:
-    """Add the time of a function or method to that of its part from now on; return what it was."""
-    original = getattr(owner, name)
-
-    def timed(*args: Any, **options: Any) -> Any:
-        start = time.perf_counter()
-        result = original(*args, **options)
-        spent[part] += time.perf_counter() - start
-        return result
-
-    setattr(owner, name, timed)
-    return original
-
-
-# Growth with the number of columns and attributes
-
-
-def wide(arguments: argparse.Namespace) -> pd.DataFrame:
-    """Time the opening of tables in every format at every number of columns."""
-    rows = []
-    for d in (1000, 10_000, 60_000):
-        with tempfile.TemporaryDirectory() as folder:
-            cases = {name: partial(cpu_seconds, opened) for name, opened in _written(Path(folder), d).items()}
-            for name, time_ in least(cases, arguments.rounds or 3).items():
-                rows.append({"opened": name, "columns": d, "us_per_column": round(1e6 * time_ / d, 2)})
-    frame = pd.DataFrame(rows).sort_values(["opened", "columns"], ignore_index=True)
-    frame["ratio"] = (frame["us_per_column"] / frame.groupby("opened")["us_per_column"].transform("first")).round(2)
+def growth() -> pd.DataFrame:
+    """Time and draw steps of AELR and AERR at every number of attributes."""
+    tables = {d: coins(d, LENGTH) for d in (10**3, 10**4, 10**5, 10**6)}
+    cases = {(case, d): partial(step, tables[d], *GROWING[case]) for d in tables for case in GROWING}
+    rows = [{"core": case, "d": d, **middle(times)} for (case, d), times in in_turns(cases, ROUNDS).items()]
+    frame = pd.DataFrame(rows).sort_values(["core", "d"], ignore_index=True)
+    smallest = frame.groupby("core")["us_per_replica_step"].transform("min")
+    frame["ratio"] = (frame["us_per_replica_step"] / smallest).round(2)
+    draw(frame)
     return frame
 
 
-def _written(folder: Path, d: int) -> Mapping[str, Callable[[], object]]:
-    """Write a table of d attributes in all formats, and a price list; return what opens each."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(100, d)).round(3), rng.normal(size=100)
-    names = [f"gene{number}" for number in range(d)]
-    frame = pd.DataFrame(np.column_stack([X, y]), columns=[*names, "y"])
-    frame.to_csv(folder / "table.csv", index=False)
-    frame.to_parquet(folder / "table.parquet")
-    np.savez(folder / "table.npz", X=X, y=y)
-    dump_svmlight_file(X, y, str(folder / "table.svm"), zero_based=False)
-    pd.DataFrame({"attribute": names, "cost": 1.0}).to_csv(folder / "costs.csv", index=False)
+def step(table: Table, update: str, k_x: int, k_ip: int) -> float:
+    """Return the CPU microseconds of a step per replica, in a pass of 8 streams with 6 step sizes each."""
+    # A step moves a prediction by about eta |x|^2 d / k_x (OGD), an exponent by eta d / k_x (EG): alike at every d.
+    eta = MULTIPLES * k_x / (table.d**2 if update == "ogd" else table.d)
+    learner = GradientLearner(name="online", update=update, data_point="uniform")
+    given = SideInformation(k_x + k_ip, BudgetSplit(k_x, k_ip))
+    whole = microseconds(table, learner, {"B": np.full(eta.size, 2.0), "eta": eta}, given, FOLDS)
+    return whole / FOLDS / eta.size
 
-    def opened(ending: str) -> Callable[[], object]:
-        return lambda: parse_file({"path": str(folder / f"table.{ending}"), "scale": "none"}).load()
 
-    tables = {ending: opened(ending) for ending in ("csv", "parquet", "npz", "svm")}
-    return {**tables, "price list": lambda: read_prices(folder / "costs.csv", names, d)}
+def middle(times: Sequence[float]) -> Row:
+    """Return the median, and the order statistics between which the true one lies in 90 % of all cases or more."""
+    cut = int(binom.ppf(0.05, len(times), 0.5))  # fewer of them lie below the true median with at most 5 %
+    ordered = sorted(times)
+    ends = (median(times), ordered[cut - 1], ordered[len(times) - cut])
+    return dict(zip(("us_per_replica_step", "low", "high"), (round(float(end), 2) for end in ends), strict=True))
+
+
+def draw(frame: pd.DataFrame) -> None:
+    """Draw times against the number of attributes, into results/bench."""
+    ends = []
+    with own_settings():
+        drawn = sheet(1)
+        ax = drawn.places[0].ax
+        ax.set(xscale="log", xlabel="attributes of an example, d (log scale)")
+        ax.set(ylabel="CPU microseconds per replica and step", ylim=(0, 1.1 * frame["high"].max()))
+        for core, rows in frame.groupby("core"):
+            learner, split = str(core).split()
+            look, marker = style(learner), "s" if split.endswith("+1") else "o"
+            ax.plot(
+                rows["d"], rows["us_per_replica_step"], color=look.colour, marker=marker, linewidth=1.5, markersize=5
+            )
+            ax.vlines(rows["d"], rows["low"], rows["high"], color=look.colour, linewidth=1.5)
+            last = rows.iloc[-1]
+            ends.append(End(f"{look.name} {split}", last["d"], last["us_per_replica_step"], look.colour, False))
+        set_ticks(ax)
+        grid(ax)
+        drawn.finish(FINDING.format(frame["ratio"].max()), 0)
+        label_ends(drawn.figure, {ax: ends})
+        write_figure(drawn.figure, CAPTION, RESULTS, "growth")
 
 
 K, N_COMPONENTS = 28, 10
@@ -358,51 +291,34 @@ SUBSPACES: dict[str, tuple[Learner, dict[str, np.ndarray]]] = {
 }
 
 
-def subspaces(arguments: argparse.Namespace) -> pd.DataFrame:
+def subspaces() -> pd.DataFrame:
     """Time learners that update a subspace, on coins that are computed when they are looked at."""
     cases = {
-        (case, d): partial(_passed, coins(d, 3072), case, *learner)
+        (case, d): partial(_updated, coins(d, LENGTH), *learner)
         for d in (10**3, 10**4, 10**5)
         for case, learner in SUBSPACES.items()
     }
     rows = [
         {"algo": case, "d": d, "us_per_example": example, "us_per_example_plan": plan, "state_mb": held}
-        for (case, d), (example, held, plan) in least(cases, arguments.rounds or 2).items()
+        for (case, d), (example, plan, held) in least(cases, 2).items()
     ]
     return pd.DataFrame(rows).sort_values(["algo", "d"], ignore_index=True).round(1)
 
 
-def _passed(table: Table, case: str, learner: Learner, settings: dict[str, np.ndarray]) -> tuple[float, float, float]:
-    """Return microseconds per example, megabytes in use during the pass, and microseconds of planning the draws.
-
-    The clock runs from the 1025th example of a pass to the 2817th, so that state and output, which take O(d) once per
-    pass, do not count.
-    """
-    times, held = {}, {}
-    begun = 0
-
-    def opened(stop: int) -> None:
-        nonlocal begun
-        times[begun], begun = time.process_time(), stop
-        if tracemalloc.is_tracing():
-            held[begun] = tracemalloc.get_traced_memory()[0]
-
-    def run(length: int) -> None:
-        nonlocal begun
-        begun = 0
-        accessor = Accessor(table, np.arange(length)[None], 1, K, [length], opened)
-        for _ in learner.fit(accessor, settings, [length], [generator("subspaces")], SideInformation(K)):
-            pass
+def _updated(table: Table, learner: Learner, settings: dict[str, np.ndarray]) -> tuple[float, float, float]:
+    """Return microseconds per example, the same of planning the draws, and megabytes in use during the pass."""
+    held = []
 
     def plan() -> object:
         return fixed_size(working_probabilities(np.linspace(1, 2, table.d), K, 0.1), K)
 
-    run(3072)
+    example = microseconds(table, learner, settings, SideInformation(K))
+    planning = 1e6 * cpu_seconds(plan) / (5 * table.d / K) if learner.name == "aefa_streaming" else 0.0
     tracemalloc.start()
-    run(512)
+    opened = lambda stop: held.append(tracemalloc.get_traced_memory()[0])  # noqa: E731
+    passed(table, learner, settings, SideInformation(K), length=512, opened=opened)
     tracemalloc.stop()
-    planning = 1e6 * cpu_seconds(plan) / (5 * table.d / K) if case == "aefa_streaming" else 0.0
-    return 1e6 * (times[2816] - times[1024]) / 1792, max(held.values()) / 1e6, planning
+    return example, planning, max(held) / 1e6
 
 
 # Processes
@@ -415,7 +331,7 @@ LAUNCHERS = {
 }
 
 
-def backends(arguments: argparse.Namespace) -> pd.DataFrame:
+def backends() -> pd.DataFrame:
     """Time runs whose repetitions compute nothing, on each backend."""
     from distributed import LocalCluster  # here, as others do without dask
 
@@ -432,7 +348,7 @@ def backends(arguments: argparse.Namespace) -> pd.DataFrame:
             for name, way in ways.items()
             for repetitions in (FEW, MANY)
         }
-        times = least(cases, arguments.rounds or 3)
+        times = least(cases, 3)
     frame = pd.DataFrame(
         {
             "backend": name,
@@ -459,7 +375,7 @@ def _run_anew(choices: Row, repetitions: int, function: Repetitions) -> float:
         return seconds(lambda: execute(plan, function=function))
 
 
-def launchers(arguments: argparse.Namespace) -> pd.DataFrame:
+def launchers() -> pd.DataFrame:
     """Time sweeps whose cells are planned only, with each launcher."""
 
     def sweep(cells: int, words: list[str]) -> float:
@@ -468,7 +384,7 @@ def launchers(arguments: argparse.Namespace) -> pd.DataFrame:
         return seconds(partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL))
 
     cases = {(name, cells): partial(sweep, cells, LAUNCHERS[name]) for name in LAUNCHERS for cells in (1, CELLS + 1)}
-    times = least(cases, arguments.rounds or 3)
+    times = least(cases, 3)
     frame = pd.DataFrame(
         {
             "launcher": name,
@@ -479,32 +395,6 @@ def launchers(arguments: argparse.Namespace) -> pd.DataFrame:
     )
     frame["first_ratio"] = (frame["first_s"] / frame["first_s"].iloc[0]).round(1)
     return frame
-
-
-FIGURES = {"hazan_koren_2012/fig1": "aelr,aer", "hazan_koren_2012/fig2": "aerr,aer"}
-
-
-def figures(arguments: argparse.Namespace) -> Iterator[Row]:
-    """Time whole figures: cold start, cross-validation and drawing included."""
-    examples = 2000
-    plain = listing(digits(arguments.root), "aelr 3+1", examples)
-    for experiment, learners in FIGURES.items():
-        before, used = cpu_seconds(plain), os.times()
-        with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "budgetreg", "run", f"experiment={experiment}", f"algo={learners}"]
-            command += [f"dataset.root={arguments.root}", "n_jobs=2", f"out={folder}"]
-            clock = seconds(partial(subprocess.run, command, check=True, stdout=subprocess.DEVNULL))
-        after = os.times()
-        processor = after.children_user + after.children_system - used.children_user - used.children_system
-        unit = (before + cpu_seconds(plain)) / 2 * 10_000 / examples
-        yield {
-            "experiment": experiment,
-            "learners": learners,
-            "seconds": round(clock, 1),
-            "processor_seconds": round(processor, 1),
-            "in_transcriptions": round(clock / unit, 1),
-            "processor_in_transcriptions": round(processor / unit, 1),
-        }
 
 
 # Tables larger than memory
@@ -551,15 +441,14 @@ STREAMED: dict[str, tuple[Callable[[Path, int, int], list[str]], int, int]] = { 
 }
 
 
-def streaming(arguments: argparse.Namespace) -> Iterator[Row]:
+def streaming() -> Iterator[Row]:
     """Measure the memory of runs on tables larger than memory."""
     for name, (prepare, n, d) in STREAMED.items():
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             rss, private = _peaks(prepare(folder, n, d), folder)
             out = folder / "out"
-            with (out / "curves.csv").open() as file:
-                *_, last = csv.DictReader(file)
+            last = pd.read_csv(out / "curves.csv").iloc[-1]
             disk = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and out not in path.parents)
         yield {
             "data": name,
@@ -570,7 +459,7 @@ def streaming(arguments: argparse.Namespace) -> Iterator[Row]:
             "peak_rss_mb": round(rss),
             "peak_private_mb": round(private),
             "attributes": int(last["attributes"]),
-            "test_relative": round(float(last["test_relative"]), 3),
+            "test_relative": round(last["test_relative"], 3),
         }
 
 
@@ -592,26 +481,22 @@ def _peaks(overrides: list[str], folder: Path) -> tuple[float, float]:
     return usage.ru_maxrss / 1000, private / 1000
 
 
-BENCHMARKS: dict[str, Callable[[argparse.Namespace], Any]] = {
-    each.__name__: each for each in (cores, split, wide, subspaces, backends, launchers, figures, streaming)
+BENCHMARKS: dict[str, Callable[[], Any]] = {
+    each.__name__: each for each in (cores, growth, subspaces, backends, launchers, streaming)
 }
 
 
 def main() -> None:
-    """Measure what is named."""
+    """Measure what is named, print the tables and write them to results/bench."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="what to measure")
-    parser.add_argument("--root", help="folder that holds MNIST/raw")
-    parser.add_argument("--rounds", type=int, help="times that everything is measured, in turns")
-    arguments = parser.parse_args()
-    usual = [name for name in BENCHMARKS if name != "streaming" and (name != "figures" or arguments.root)]
-    for name in arguments.names or usual:
-        if name not in BENCHMARKS:
-            parser.error(f"{name}: no such benchmark; possible: {', '.join(BENCHMARKS)}")
-        if name == "figures" and not arguments.root:
-            parser.error("figures needs --root")
-        rows = BENCHMARKS[name](arguments)
-        save(rows if isinstance(rows, pd.DataFrame) else list(rows), name)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(BENCHMARKS)}")
+    names = parser.parse_args().names or [name for name in BENCHMARKS if name != "streaming"]
+    if unknown := set(names) - set(BENCHMARKS):
+        parser.error(f"{', '.join(unknown)}: no such benchmark; possible: {', '.join(BENCHMARKS)}")
+    for name in names:
+        frame = pd.DataFrame(BENCHMARKS[name]())
+        print(frame.to_string(index=False))
+        write_atomically(RESULTS / f"{name}.csv", frame.to_csv(index=False).encode())
 
 
 if __name__ == "__main__":

@@ -48,11 +48,9 @@ _COMMENT = re.compile(r"<!--(.*?)-->")
 _EQUATION = re.compile(r"([\w./]+)\s*=\s*([^\s,;]+),?")
 _CODE = re.compile(r"`([^`]+)`")
 _AGGREGATES: Mapping[str, Callable[[pd.Series], float]] = {
-    "min": pd.Series.min,
-    "max": pd.Series.max,
-    "sum": pd.Series.sum,
+    **{"": pd.Series.mean, "count": pd.Series.count},
+    **{"min": pd.Series.min, "max": pd.Series.max, "sum": pd.Series.sum},
 }
-
 _OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
     "/": operator.truediv,
     "-": operator.sub,
@@ -224,21 +222,14 @@ def _selected(name: str, words: Sequence[str], root: Path) -> float:
     """Return the value that words select of one file; a number stands for itself."""
     if len(words) == 1 and re.fullmatch(_NUMBER, words[0]):
         return float(words[0])
-    table = _table(root / "results" / name)
-    aggregate, column, last = "", "", False
-    for word in words:
-        wanted, is_filter, text = word.partition("=")
-        if is_filter:
-            table = table[_equal(_column(table, wanted, name), text)]
-        elif word in _AGGREGATES or word == "count":
+    filters = [word for word in words if "=" in word] + ["last"] * ("last" in words)
+    table = _rows(root / "results" / name, *filters)
+    aggregate, column = "", ""
+    for word in set(words).difference(filters):
+        if word in _AGGREGATES:
             aggregate = word
-        elif word == "last":
-            last = True
         else:
             column = word
-    if last:
-        examples = pd.to_numeric(table["examples"])
-        table = table[examples == examples.groupby([table["cell"], table["repetition"]]).transform("max")]
     if aggregate == "count":
         return float(len(table))
     if table.empty:
@@ -246,12 +237,24 @@ def _selected(name: str, words: Sequence[str], root: Path) -> float:
     values = pd.to_numeric(_column(table, column, name), errors="coerce")
     if values.isna().any():
         raise Unmatched(f"{column} of {name} is empty, or no number")
-    if aggregate:
-        return float(_AGGREGATES[aggregate](values))
-    repetitions = table["repetition"].nunique() if "repetition" in table else 1
-    if len(table) != repetitions:
+    if not aggregate and len(table) != (table["repetition"].nunique() if "repetition" in table else 1):
         raise Unmatched(f"{len(table)} rows of {name} have {' '.join(words)}, where one is meant")
-    return float(values.mean())
+    return float(_AGGREGATES[aggregate](values))
+
+
+@cache
+def _rows(path: Path, *filters: str) -> pd.DataFrame:
+    """Return the rows of a file that filters leave, as text; the markers of a page share most filters."""
+    if not filters:
+        if not path.is_file():
+            raise Unmatched(f"there is no file {path.name} in {path.parent}")
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    table = _rows(path, *filters[:-1])
+    if filters[-1] == "last":
+        examples = pd.to_numeric(table["examples"])
+        return table[examples == examples.groupby([table["cell"], table["repetition"]]).transform("max")]
+    column, _, text = filters[-1].partition("=")
+    return table[_equal(_column(table, column, path.name), text)]
 
 
 def _column(table: pd.DataFrame, column: str, name: str) -> pd.Series:
@@ -264,13 +267,6 @@ def _equal(values: pd.Series, text: str) -> pd.Series:
     """Return which texts equal a text but for blanks and underscores, or are the same number."""
     number = pd.to_numeric(pd.Series([text]), errors="coerce")[0]
     return (values.str.replace(" ", "_") == text.replace(" ", "_")) | (pd.to_numeric(values, errors="coerce") == number)
-
-
-@cache
-def _table(path: Path) -> pd.DataFrame:
-    if not path.is_file():
-        raise Unmatched(f"there is no file {path.name} in {path.parent}")
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def fixed(text: str, numbers: Sequence[Cited]) -> str:

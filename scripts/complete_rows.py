@@ -11,7 +11,6 @@ ratios to ridge.
     .venv/bin/python scripts/complete_rows.py
 """
 
-import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from budgetreg.estimators import AEML, AEMR
 
 PER_ATTRIBUTE = (1.5, 4, 10)
-TEST = 1000
+REPETITIONS, TEST = 10, 1000
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "aemr" / "complete_rows.csv"
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
@@ -69,10 +68,10 @@ TABLES: dict[str, Draw] = {
 """By name; the simulated ones have a noise of 0.02, "noisy" 0.2."""
 
 
-def rows(repetitions: int) -> Iterator[dict[str, object]]:
+def rows() -> Iterator[dict[str, object]]:
     """Yield the error of each learner in each repetition."""
     for table, draw in TABLES.items():
-        for repetition in range(repetitions):
+        for repetition in range(REPETITIONS):
             X, y = draw(np.random.default_rng([repetition, *table.encode()]))
             d = X.shape[1]
             for per_attribute in PER_ATTRIBUTE:
@@ -93,15 +92,11 @@ def rows(repetitions: int) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Write the results, and print what they come to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=10)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    chosen = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
-    each = pd.DataFrame(rows(chosen.repetitions))
+    each = pd.DataFrame(rows())
     keys = ["table", "per_attribute", "rows", "algo"]
     means = each.groupby(keys, sort=False)["error"].mean().reset_index()
-    means.to_csv(chosen.out, index=False, float_format="%.6g")
+    means.to_csv(RESULTS, index=False, float_format="%.6g")
     errors = means.pivot_table(values="error", index=keys[:3], columns="algo", sort=False)
     print(errors.assign(ratio=errors["aemr"] / errors["ridge"]).round(3).to_string())
 

@@ -155,7 +155,6 @@ def main() -> None:
     """Learn, draw and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", default="data", help="folder that holds MNIST/raw")
-    parser.add_argument("--out", type=Path, default=TARGET, help="folder of the files")
     arguments = parser.parse_args()
     data = Mnist(arguments.root, None).load()
     assert data.n_train is not None
@@ -166,7 +165,7 @@ def main() -> None:
     with own_settings():
         caption = text(subspaces, [number - data.n_train for number in shown])
         figure = picture(table.rows(np.array(shown)), subspaces)
-        for path in write_figure(figure, caption, arguments.out, "eigen_digits"):
+        for path in write_figure(figure, caption, TARGET, "eigen_digits"):
             print(path)
 
 

@@ -9,7 +9,6 @@ many attributes) and learner, and prints it.
     .venv/bin/python scripts/excess_over_bound.py
 """
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,12 +42,8 @@ def rows(folder: Path) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     """Write the table, and print it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=RESULTS / "bound")
-    parser.add_argument("--out", type=Path, default=RESULTS / "bound.csv")
-    chosen = parser.parse_args()
-    table = pd.DataFrame(rows(chosen.results))
-    table.to_csv(chosen.out, index=False, float_format="%.6g")
+    table = pd.DataFrame(rows(RESULTS / "bound"))
+    table.to_csv(RESULTS / "bound.csv", index=False, float_format="%.6g")
     print(table.round(4).to_string(index=False))
 
 

@@ -8,7 +8,6 @@ commands differ, and in which files, and exits with 1 then.
 - ``--only PATTERN``: only the scenarios whose names match, such as ``'study*'``
 - ``--show PATTERN``: print what these scenarios print and write, to be compared by diff before and after a change
 - ``--write``: make what is printed and written now the expected; scenarios that were not run stay as they are
-- ``--fresh``: start a new process for each command, instead of copies of one that has imported everything
 
 A scenario is a list of commands, which run in this order in a folder of their own. A first word ``[2]`` says that a
 command must end with exit code 2, and others must end with 0, or nothing is written. A shell runs all commands but
@@ -41,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from steady_output import KERNELS, PROGRESS, TIMES
+from steady_output import KERNELS, PROGRESS, TIMES, without_seconds
 from stress_trials import Answer, environment, forked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,7 +82,7 @@ def scenarios(pattern: str = "*") -> dict[str, list[str]]:
     return {name: lines for name, lines in commands.items() if fnmatch(name, pattern)}
 
 
-def run_scenario(name: str, commands: Sequence[str], place: Path, fresh: bool) -> tuple[dict[str, Outcome], float]:
+def run_scenario(name: str, commands: Sequence[str], place: Path) -> tuple[dict[str, Outcome], float]:
     """Run the commands of a scenario; return their outcomes and their processor time in seconds.
 
     Raises
@@ -96,7 +95,7 @@ def run_scenario(name: str, commands: Sequence[str], place: Path, fresh: bool) -
     outcomes, before = {}, contents(folder)
     for line in commands:
         code, command = re.fullmatch(r"(?:\[(\d)\] )?(.*)", line).groups("0")  # type: ignore[union-attr]
-        answer = run_command(command, folder, fresh)
+        answer = run_command(command, folder)
         if answer.hung or str(answer.code) != code or "Traceback (most recent call last)" in answer.err:
             raise RuntimeError(f"{name}: {line}: exit code {answer.code}, not {code}\n{answer.err[-2000:]}")
         after = contents(folder)
@@ -110,9 +109,9 @@ def run_scenario(name: str, commands: Sequence[str], place: Path, fresh: bool) -
     return outcomes, sum(os.times()[2:4]) - sum(began[2:4])
 
 
-def run_command(line: str, folder: Path, fresh: bool) -> Answer:
+def run_command(line: str, folder: Path) -> Answer:
     """Run a command in a folder: one of budgetreg in a copy of this process, any other in a shell."""
-    if line.startswith("budgetreg ") and not fresh:
+    if line.startswith("budgetreg "):
         return forked(shlex.split(line)[1:], folder, limit=LIMIT)
     try:
         done = subprocess.run(
@@ -141,9 +140,7 @@ def steady(text: bytes, folder: Path, name: str = "") -> bytes:
     """Return what was printed, or written under a name, without what differs between machines or calls."""
     text = text.replace(str(folder).encode(), b"FOLDER")
     if name == "runs.csv":
-        rows = [row.split(b",") for row in text.splitlines(keepends=True)]
-        place = rows[0].index(b"seconds")
-        text = b"".join(b",".join([*row[:place], *row[place + 1 :]]) for row in rows)
+        text = without_seconds(text)
     if name.endswith((".json", ".jsonl")):
         text = _VARYING.sub(rb"\1null", text)
     if name.endswith(".html"):
@@ -206,7 +203,6 @@ def main() -> int:
     parser.add_argument("--only", default="*", metavar="PATTERN", help="scenarios to run (all)")
     parser.add_argument("--show", metavar="PATTERN", help="print what these scenarios print and write")
     parser.add_argument("--write", action="store_true", help="make what is printed and written now the expected")
-    parser.add_argument("--fresh", action="store_true", help="start a new process for each command")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="scenarios side by side (%(default)s)")
     arguments = parser.parse_args()
     if _MARK not in os.environ:  # libraries choose their kernels when they are loaded
@@ -222,7 +218,7 @@ def main() -> int:
     try:
         prepare(place)
         with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("fork")) as pool:
-            ends = {name: pool.submit(run_scenario, name, todo[name], place, arguments.fresh) for name in todo}
+            ends = {name: pool.submit(run_scenario, name, todo[name], place) for name in todo}
             for name, end in ends.items():
                 try:
                     outcomes, seconds = end.result()

@@ -11,9 +11,9 @@ over seeds, and the rows above the limit.
     .venv/bin/python scripts/heavy_tails.py
 """
 
-import argparse
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ from budgetreg.protocol.repetitions import run_repetitions
 
 LIMIT = 1.2
 REPETITIONS = 10
-LEARNERS = ("aemr", "aeml")
+LEARNERS, BUDGETS, SEEDS = ("aemr", "aeml"), (2, 4, 8), 3
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "heavy_tails.csv"
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
@@ -86,37 +86,25 @@ def errors(path: Path, algo: str, k: int) -> np.ndarray:
     return np.array([result["curve"][-1]["test_relative"] for result in results])
 
 
-def rows(tables: list[str], seeds: int, ks: list[int], folder: Path) -> Iterator[dict[str, object]]:
+def rows(folder: Path) -> Iterator[dict[str, object]]:
     """Yield the rows of the table of results."""
-    for table in tables:
-        for seed in range(seeds):
-            X, y = TABLES[table](np.random.default_rng([seed, *table.encode()]))
+    for table, draw in TABLES.items():
+        for seed in range(SEEDS):
+            X, y = draw(np.random.default_rng([seed, *table.encode()]))
             path = folder / f"{table.replace(' ', '_')}_{seed}.npz"
             np.savez(path, X=X, y=y)
-            for algo in LEARNERS:
-                for k in ks:
-                    each = errors(path, algo, k)
-                    estimate = mean_error(each)
-                    row = {"table": table, "seed": seed, "algo": algo, "k": k}
-                    yield row | {
-                        "error": estimate.value,
-                        "low": estimate.low,
-                        "high": estimate.high,
-                        "largest": each.max(),
-                    }
+            for algo, k in product(LEARNERS, BUDGETS):
+                each = errors(path, algo, k)
+                mean = mean_error(each)
+                row = {"table": table, "seed": seed, "algo": algo, "k": k}
+                yield {**row, "error": mean.value, "low": mean.low, "high": mean.high, "largest": each.max()}
 
 
 def main() -> None:
     """Write the results, and print what they come to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES), metavar="TABLE")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--k", type=int, nargs="+", default=[2, 4, 8])
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
-        results = pd.DataFrame(rows(chosen.tables, chosen.seeds, chosen.k, Path(folder)))
-    results.to_csv(chosen.out, index=False, float_format="%.6g")
+        results = pd.DataFrame(rows(Path(folder)))
+    results.to_csv(RESULTS, index=False, float_format="%.6g")
     means = results.pivot_table(values="error", index="table", columns=["algo", "k"], sort=False)
     print(means.round(3).to_string())
     print(f"\nworst: {results.sort_values('error').iloc[-1].to_dict()}")

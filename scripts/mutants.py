@@ -16,10 +16,6 @@ from pathlib import Path
 
 import yaml
 from mutation import Mutant, apply, rewrite
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import Progress
-from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 LITERAL = "tests/protocol/test_literal_protocol.py"
@@ -78,27 +74,6 @@ def killed_by(mutant: Mutant) -> str:
     return (failed(mutant.tests, mutant.name) if mutant.tests else "") or failed([LITERAL], mutant.name)
 
 
-def score(chosen: Sequence[Mutant], jobs: int) -> dict[str, str]:
-    """Return for each mutant's name the test that notices it, or nothing.
-
-    Raises
-    ------
-    RuntimeError
-        If tests fail without any change, or cannot be run.
-    """
-    if broken := failed([LITERAL, *sorted({test for mutant in chosen for test in mutant.tests})]):
-        raise RuntimeError(f"{broken} fails without any mutant")
-    with Progress(console=Console(stderr=True), transient=True) as progress, ThreadPoolExecutor(jobs) as threads:
-        killers = progress.track(threads.map(killed_by, chosen), len(chosen), description="mutants")
-        return dict(zip((mutant.name for mutant in chosen), killers, strict=True))
-
-
-def short(test: str) -> str:
-    """Return the name of a test, or the case of the literal test, as the table prints it."""
-    name = test.rpartition("::")[2]
-    return escape(f"literal{name[name.find('[') :]}" if test.startswith(LITERAL) and "[" in name else name)
-
-
 def main() -> int:
     """Try the named mutants, or all, print which test notices each, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
@@ -108,19 +83,15 @@ def main() -> int:
     chosen = [m for m in mutants() if not arguments.names or any(word in m.name for word in arguments.names)]
     if not chosen:
         parser.error(f"no mutant's name contains {' or '.join(arguments.names)}")
-    try:
-        killers = score(chosen, max(1, arguments.jobs))
-    except RuntimeError as error:
-        print(error, file=sys.stderr)
+    if broken := failed([LITERAL, *sorted({test for mutant in chosen for test in mutant.tests})]):
+        print(f"{broken} fails without any mutant", file=sys.stderr)
         return 1
-    table = Table("mutant", "in", "noticed by")
-    for mutant in chosen:
-        killer = killers[mutant.name]
-        table.add_row(mutant.name, mutant.place, short(killer) if killer else "[bold red]SURVIVED")
-    dead = sum(map(bool, killers.values()))
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    console.print(table)
-    console.print(f"tests notice {dead} of {len(chosen)} mutants")
+    dead = 0
+    with ThreadPoolExecutor(max(1, arguments.jobs)) as threads:
+        for mutant, killer in zip(chosen, threads.map(killed_by, chosen), strict=True):
+            print(f"{mutant.name} ({mutant.place}): {f'noticed by {killer}' if killer else 'SURVIVED'}", flush=True)
+            dead += bool(killer)
+    print(f"tests notice {dead} of {len(chosen)} mutants")
     return 0 if dead == len(chosen) else 1
 
 

@@ -7,8 +7,8 @@ learner needs for the error that the figure marks, and writes docs/start/mnist_k
 """
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -60,6 +60,11 @@ def rounded(pixels: float) -> str:
     return f"{float(f'{pixels:.3g}'):,.0f}"
 
 
+def note(axes: Axes, text: str, place: tuple[float, float], colour: str, **how: Any) -> None:
+    """Write a text beside a place: by default to the right of it."""
+    axes.annotate(text, place, textcoords="offset points", color=colour, **{"xytext": (9, 0), "va": "center", **how})
+
+
 def draw(axes: Axes, curves: pd.DataFrame, savings: pd.DataFrame) -> None:
     """Draw the named curves with their bands, the others in grey, and where the marked error is reached."""
     for algo in GREY:
@@ -68,45 +73,18 @@ def draw(axes: Axes, curves: pd.DataFrame, savings: pd.DataFrame) -> None:
     for algo, label in NAMED.items():
         curve, look = means(curves, algo), style(algo)
         axes.fill_between(curve["attributes"], curve["low"], curve["high"], color=look.colour, alpha=0.15, linewidth=0)
-        axes.plot(
-            curve["attributes"],
-            curve["error"],
-            color=look.colour,
-            marker=look.marker,
-            markersize=5,
-            linewidth=2.4 if algo == "aemr" else 1.4,
-        )
+        line: dict[str, Any] = {"marker": look.marker, "markersize": 5, "linewidth": 2.4 if algo == "aemr" else 1.4}
+        axes.plot(curve["attributes"], curve["error"], color=look.colour, **line)
         end = curve.iloc[-1]
-        axes.annotate(
-            f"{label}: {end['error']:.3f}",
-            (end["attributes"], end["error"]),
-            xytext=(9, 0),
-            textcoords="offset points",
-            va="center",
-            color=look.colour,
-        )
-    ends = [means(curves, algo).iloc[-1] for algo in GREY]
-    axes.annotate(
-        "other published\nlearners, 4 pixels",
-        (np.mean([end["attributes"] for end in ends]), np.mean([end["error"] for end in ends])),
-        xytext=(9, 0),
-        textcoords="offset points",
-        va="center",
-        color="#707070",
-    )
+        note(axes, f"{label}: {end['error']:.3f}", (end["attributes"], end["error"]), look.colour)
+    ends = pd.DataFrame([means(curves, algo).iloc[-1] for algo in GREY]).mean()
+    note(axes, "other published\nlearners, 4 pixels", (ends["attributes"], ends["error"]), "#707070")
     reached = needed(savings)
     axes.axhline(MARKED, color="#909090", linewidth=0.8, zorder=0)
     for algo in ("aemr", "ridge"):
         pixels = reached[algo]
         axes.plot([pixels, pixels], [LEAST, MARKED], color=style(algo).colour, linewidth=0.8, zorder=0)
-        axes.annotate(
-            rounded(pixels),
-            (pixels, LEAST),
-            xytext=(-3, 4),
-            textcoords="offset points",
-            ha="right",
-            color=style(algo).colour,
-        )
+        note(axes, rounded(pixels), (pixels, LEAST), style(algo).colour, xytext=(-3, 4), ha="right", va="baseline")
 
 
 def picture(curves: pd.DataFrame, savings: pd.DataFrame) -> Figure:

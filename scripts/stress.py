@@ -1,4 +1,4 @@
-"""Kill, damage, starve and mistype: ``python scripts/stress.py [--kills N] [--flips N] ...``, N trials of a kind.
+"""Kill, damage, starve and mistype: ``python scripts/stress.py [KIND ...] [--trials N]``, trials of all or some kinds.
 
 The trials are random, but the same for the same seed:
 
@@ -26,13 +26,13 @@ The trials are random, but the same for the same seed:
   Runs, figures and reports must show them, without a warning.
 - input: give a study odd names, result lines with another order or a cost that is no amount, and files that are there
   as output. Names come out as they went in, wrong lines are refused, and files stay as they are.
-- model: damage a model, a manifest or the journal of models, and sign it or take its checksum away. Every command that
+- model: damage a model, a manifest or the journal of models, whose changed lines may be signed. Every command that
   reads it must report that in one line, or give the right result.
 - spread: learn from tables of which some attributes are nearly constant, heaped, skewed or in odd units. The mean error
   must be at most 1.2 times that of predicting the mean.
 
-The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. A full
-run takes half an hour. Kinds of which all trials were run replace their lines in results/stress.csv, with the machine
+The script prints a table of trials and faults, which must all be 0, and each fault at once on stderr. A full run takes
+half an hour. Without --trials, the kinds that were tried replace their lines in results/stress.csv, with the machine
 and the versions. The columns are kind and case of the trials; tried, their number; wrong, results that differ without a
 message; tracebacks; hangs; orphans, processes left over; leftovers, files left over; and untold, commands without a
 clear line or exit code.
@@ -45,6 +45,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
@@ -58,22 +59,20 @@ pin_blas_threads()
 
 import numpy as np  # noqa: E402 - the number of threads is read when numpy is loaded
 import pandas as pd  # noqa: E402
-import stress_learning  # noqa: E402 - the scripts beside this one
+import stress_files  # noqa: E402 - the scripts beside this one
+import stress_learning  # noqa: E402
 import stress_processes  # noqa: E402
-import stress_results  # noqa: E402
 import stress_studies  # noqa: E402
 import stress_tables  # noqa: E402
 from rich.console import Console  # noqa: E402
-from rich.markup import escape  # noqa: E402
 from rich.progress import Progress  # noqa: E402
-from rich.table import Table  # noqa: E402
-from stress_trials import FAULTS, Kind, Trial, TrialResult  # noqa: E402
+from stress_trials import FAULTS, Kind, Trial  # noqa: E402
 
 from budgetreg.common.files import write_atomically  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "results" / "stress.csv"
-MODULES = (stress_processes, stress_results, stress_tables, stress_studies, stress_learning)
+MODULES = (stress_processes, stress_files, stress_tables, stress_studies, stress_learning)
 KINDS: Mapping[str, Kind] = {name: kind for module in MODULES for name, kind in module.KINDS.items()}
 
 
@@ -85,28 +84,27 @@ def ready() -> None:
         *("budgetreg.algorithms.registry", "budgetreg.protocol.repetitions", "budgetreg.cli.study"),
     ):
         import_module(module)
-    stress_results.cache_everything()
+    stress_files.cache_everything()
 
 
 def trials(counts: Mapping[str, int], seed: int, place: Path) -> list[Trial]:
     """Prepare all kinds of trials; return the trials, which alternate between the cases of a kind."""
     result = []
     for kind, count in counts.items():
-        if count:
-            folder = place / kind
-            folder.mkdir()
-            cases = KINDS[kind].prepared(folder, count)
-            turns = [name for name, options in cases.items() for _ in range(options.get("turns", 1))]
-            names = [str(name) for name in np.random.default_rng(seed).permutation(turns)]
-            result += [
-                Trial(kind, case, number, seed, folder, cases[case])
-                for number, case in enumerate(islice(cycle(names), count))
-            ]
+        folder = place / kind
+        folder.mkdir()
+        cases = KINDS[kind].prepared(folder, count)
+        turns = [name for name, options in cases.items() for _ in range(options.get("turns", 1))]
+        names = [str(name) for name in np.random.default_rng(seed).permutation(turns)]
+        done: Counter[str] = Counter()
+        for number, case in enumerate(islice(cycle(names), count)):
+            result.append(Trial(kind, case, number, seed, done[case], cases[case], folder))
+            done[case] += 1
     return result
 
 
-def tried(trial: Trial) -> TrialResult:
-    """Return the result of a trial, in a worker process.
+def tried(trial: Trial) -> Trial:
+    """Carry out a trial, in a worker process.
 
     Raises
     ------
@@ -119,10 +117,10 @@ def tried(trial: Trial) -> TrialResult:
         raise RuntimeError(f"{trial.kind}, {trial.case}, number {trial.number}: not tried: {error!r}") from error
 
 
-def counted(results: Sequence[TrialResult]) -> pd.DataFrame:
+def counted(results: Sequence[Trial]) -> pd.DataFrame:
     """Count trials and faults by kind and case."""
     rows = [
-        {"kind": each.trial.kind, "case": each.trial.case, "tried": 1, **{name: name in each.faults for name in FAULTS}}
+        {"kind": each.kind, "case": each.case, "tried": 1, **{name: name in each.faults for name in FAULTS}}
         for each in results
     ]
     return pd.DataFrame(rows).groupby(["kind", "case"], as_index=False).sum()
@@ -131,31 +129,31 @@ def counted(results: Sequence[TrialResult]) -> pd.DataFrame:
 def main() -> int:
     """Run the trials, print their results, and write those of the kinds of which all trials were run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, kind in KINDS.items():
-        parser.add_argument(
-            f"--{kind.option}", dest=name, type=int, default=kind.trials, help="trials (%(default)s)", metavar="N"
-        )
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"{', '.join(KINDS)} (all)")
+    parser.add_argument("--trials", type=int, metavar="N", help="trials of each kind (as many as results/ has)")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other trials (%(default)s)")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="trials side by side (%(default)s)")
     arguments = parser.parse_args()
-    counts = {kind: getattr(arguments, kind) for kind in KINDS}
+    kinds = arguments.kinds or list(KINDS)
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"{', '.join(unknown)}: no such kind; possible: {', '.join(KINDS)}")
+    counts = {kind: arguments.trials or KINDS[kind].trials for kind in kinds}
     place = Path(tempfile.mkdtemp(prefix="stress-"))
     # Processes that a script starts in the background ignore Ctrl-C, and so would their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ["MPLCONFIGDIR"] = str(place / "fonts")  # matplotlib looks for fonts once, not in each trial
     ready()
-    results: list[TrialResult] = []
+    results: list[Trial] = []
     try:
         todo = trials(counts, arguments.seed, place)
         with (
             Progress(console=Console(stderr=True), transient=True) as progress,
             ProcessPoolExecutor(arguments.jobs, mp_context=get_context("fork")) as pool,
         ):
-            for result in progress.track(pool.map(tried, todo), len(todo), description="trials"):
-                results.append(result)
-                trial = result.trial
-                for fault, seen in result.faults.items():
+            for trial in progress.track(pool.map(tried, todo), len(todo), description="trials"):
+                results.append(trial)
+                for fault, seen in trial.faults.items():
                     line = f"{fault}: {trial.kind}, {trial.case}, number {trial.number}: {seen}"
                     progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
     except RuntimeError as error:
@@ -164,25 +162,17 @@ def main() -> int:
     finally:
         shutil.rmtree(place, ignore_errors=True)
     frame = counted(results)
-    table = Table("kind", "case")
-    for column in frame.columns[2:]:
-        table.add_column(column, justify="right")
-    for row in frame.itertuples(index=False):
-        numbers = [f"[bold red]{number}" if number else "0" for number in row[3:]]
-        table.add_row(row[0], escape(row[1]), str(row[2]), *numbers)
-    console = Console(width=None if sys.stdout.isatty() else 160)
-    console.print(table)
+    print(frame.to_string(index=False))
     faults = int(frame[list(FAULTS)].to_numpy().sum())
-    console.print(f"{faults} faults in {len(results)} trials")
-    whole = {name for name, kind in KINDS.items() if counts[name] == kind.trials}
-    if all(name in whole for name, count in counts.items() if count):
+    print(f"{faults} faults in {len(results)} trials")
+    if not arguments.trials:
         frame.insert(0, "seed", arguments.seed)
         frame["machine"] = (
             f"{os.cpu_count()} x {platform.machine()}, {platform.system()}, "
             f"Python {platform.python_version()}, numpy {np.__version__}"
         )
         before = pd.read_csv(TARGET)
-        others = before[before["kind"].isin(set(KINDS) - whole)]
+        others = before[~before["kind"].isin(kinds)]
         frame = pd.concat([others, frame]).sort_values(["kind", "case"], ignore_index=True)
         write_atomically(TARGET, frame.to_csv(index=False).encode())
     return 1 if faults else 0

@@ -4,16 +4,15 @@ import datetime
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from stress_trials import Kind, TrialResult, alike, forked
+from stress_trials import DATA, Kind, Trial, alike
 
 from budgetreg.data.dataset import LARGEST
 from budgetreg.estimators import ESTIMATORS
@@ -21,141 +20,131 @@ from budgetreg.estimators import ESTIMATORS
 # Estimators learn from tables in any container as from arrays, or refuse them
 
 _N, _D = 24, 4
-_DATES = (datetime.date(2020, 1, 1), np.datetime64(3, "D"), pd.NaT)
-_WORDS = ("1", "a", "", b"1")
-_DOCUMENTED = ("ValueError: ", "TypeError: ", "ObservationError: ")
 Way = Callable[[Any, Any, np.ndarray], Any]
-Container = Callable[[np.ndarray, np.random.Generator], Any]
+Container = Callable[[np.ndarray, Trial], Any]
 
 
-def _masked(X: np.ndarray, rng: np.random.Generator) -> Any:
-    hidden = np.where(np.isnan(X), rng.choice([777.0, 0.0, 1e200, np.inf]), X)
-    return np.ma.masked_array(hidden, mask=np.isnan(X))
+def _masked(X: np.ndarray, trial: Trial) -> Any:
+    return np.ma.masked_array(np.where(np.isnan(X), trial.pick((777.0, 0.0, 1e200, np.inf)), X), mask=np.isnan(X))
 
 
-def _objects(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _objects(X: np.ndarray, trial: Trial) -> np.ndarray:
     cells = X.astype(object)
     for row, column in np.argwhere(np.isnan(X)):
-        cells[row, column] = (None, pd.NA, np.nan)[rng.integers(3)]
+        cells[row, column] = trial.pick((None, pd.NA, np.nan))
     return cells
 
 
-def _lists(X: np.ndarray, rng: np.random.Generator) -> Any:
-    missing = (None, np.ma.masked, np.nan)
-    return [[missing[rng.integers(3)] if np.isnan(x) else x for x in row] for row in X]
+def _lists(X: np.ndarray, trial: Trial) -> Any:
+    return [[trial.pick((None, np.ma.masked, np.nan)) if np.isnan(x) else x for x in row] for row in X]
 
 
-def _duplicates(X: np.ndarray, rng: np.random.Generator) -> Any:
-    rows, columns = (np.concatenate([part, part]) for part in np.nonzero(X))
-    order = rng.permutation(rows.size)  # each cell is stored as two halves
-    matrix = coo_array((X[rows, columns][order] / 2, (rows[order], columns[order])), shape=X.shape)
-    compressed = matrix.copy().tocsr()
-    compressed.data[:] = 0
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
-    by_row = order[np.argsort(rows[order], kind="stable")]
-    return type(compressed)((X[rows, columns][by_row] / 2, columns[by_row], starts), shape=X.shape)
+def _duplicates(X: np.ndarray, trial: Trial) -> Any:
+    """Return a sparse array that stores each cell as two halves, the last column first; an array if values miss."""
+    if not np.isfinite(X).all():
+        return X
+    halves = csr_array(X[:, ::-1] / 2)
+    columns = np.repeat(X.shape[1] - 1 - halves.indices, 2)
+    return csr_array((np.repeat(halves.data, 2), columns, 2 * halves.indptr), shape=X.shape)
 
 
-def _read_only(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _read_only(X: np.ndarray, trial: Trial) -> np.ndarray:
     with tempfile.TemporaryFile() as file:
-        mapped = np.memmap(
-            file, dtype=rng.choice(["<f8", ">f8"]), mode="w+", shape=X.shape, order=rng.choice(["C", "F"])
-        )
+        mapped = np.memmap(file, trial.pick(("<f8", ">f8")), "w+", shape=X.shape, order=trial.pick(("C", "F")))
         mapped[:] = X
     mapped.flags.writeable = False
     return mapped
 
 
-def _strided(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _strided(X: np.ndarray, trial: Trial) -> np.ndarray:
     wide = np.full((2 * X.shape[0], 3 * X.shape[1]), 1e200)
     wide[::-2, ::3] = X
     return wide[::-2, ::3]
 
 
-def _cell(X: np.ndarray, rng: np.random.Generator, value: Any, kind: Any = object) -> np.ndarray:
-    cells = X.astype(kind)
-    cells[rng.integers(len(X)), rng.integers(X.shape[1])] = value
-    return cells
+def _cell(value: Callable[[Trial], Any], kind: Any = object) -> Container:
+    """Return an array with an odd cell."""
+
+    def contain(X: np.ndarray, trial: Trial) -> np.ndarray:
+        cells = X.astype(kind)
+        cells[trial.rng.integers(len(X)), trial.rng.integers(X.shape[1])] = value(trial)
+        return cells
+
+    return contain
 
 
-def _one_column(X: np.ndarray, rng: np.random.Generator, values: Any) -> pd.DataFrame:
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    frame.isetitem(int(rng.integers(X.shape[1])), values)
-    return frame
+def _column(values: Any) -> Container:
+    """Return a frame with an odd column."""
+
+    def contain(X: np.ndarray, trial: Trial) -> pd.DataFrame:
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        frame.isetitem(int(trial.rng.integers(X.shape[1])), values)
+        return frame
+
+    return contain
 
 
+_DATES, _WORDS = (datetime.date(2020, 1, 1), np.datetime64(3, "D"), pd.NaT), ("1", "a", "", b"1")
 _SAME: Mapping[str, Container] = {
     "masked": _masked,
-    "masked rows": lambda X, rng: list(_masked(X, rng)),
+    "masked rows": lambda X, trial: list(_masked(X, trial)),
     "objects": _objects,
     "lists": _lists,
-    "frame of objects": lambda X, rng: pd.DataFrame(_objects(X, rng)),
-    "nullable frame": lambda X, rng: pd.DataFrame(X).astype("Float64"),
-    "categories": lambda X, rng: pd.DataFrame(X).astype("category"),
-    "sparse frame": lambda X, rng: pd.DataFrame(X).astype(pd.SparseDtype(float, rng.choice([0.0, np.nan, 1.0]))),
-    "sparse with duplicates": lambda X, rng: _duplicates(X, rng) if np.isfinite(X).all() else X,
+    "frame of objects": lambda X, trial: pd.DataFrame(_objects(X, trial)),
+    "nullable frame": lambda X, trial: pd.DataFrame(X).astype("Float64"),
+    "categories": lambda X, trial: pd.DataFrame(X).astype("category"),
+    "sparse frame": lambda X, trial: pd.DataFrame(X).astype(pd.SparseDtype(float, trial.pick((0.0, np.nan, 1.0)))),
+    "sparse with duplicates": _duplicates,
     "read-only": _read_only,
     "every third column": _strided,
 }
 """What has to give the numbers and the bill of the array."""
 
 _REFUSED: Mapping[str, Container] = {
-    "dates": lambda X, rng: (1e3 * np.nan_to_num(X)).astype("M8[D]"),
-    "column of dates": lambda X, rng: _one_column(X, rng, pd.date_range("2020-01-01", periods=len(X))),
-    "durations": lambda X, rng: (1e3 * np.nan_to_num(X)).astype("m8[s]"),
-    "column of durations": lambda X, rng: _one_column(X, rng, pd.to_timedelta(np.arange(len(X)), unit="s")),
-    "date": lambda X, rng: _cell(X, rng, _DATES[rng.integers(3)]),
-    "duration": lambda X, rng: _cell(X, rng, np.timedelta64(3, "s")),
-    "text": lambda X, rng: X.astype(rng.choice(["U", "S", "T"])),
-    "word": lambda X, rng: _cell(X, rng, _WORDS[rng.integers(4)]),
-    "column of text": lambda X, rng: _one_column(X, rng, [str(x) for x in range(len(X))]),
-    "complex": lambda X, rng: X.astype(complex),
-    "complex cell": lambda X, rng: _cell(X, rng, np.complex128(1)),
-    "matrix": lambda X, rng: np.asmatrix(X),
-    "huge": lambda X, rng: _cell(X, rng, rng.choice([-1, 1]) * LARGEST * 10.0 ** rng.uniform(0.1, 270), float),
-    "infinite": lambda X, rng: _cell(X, rng, rng.choice([-np.inf, np.inf]), float),
-    "too long for a double": lambda X, rng: _cell(X, rng, np.longdouble("1e400"), np.longdouble),
+    "dates": lambda X, trial: (1e3 * np.nan_to_num(X)).astype("M8[D]"),
+    "column of dates": _column(pd.date_range("2020-01-01", periods=_N)),
+    "durations": lambda X, trial: (1e3 * np.nan_to_num(X)).astype("m8[s]"),
+    "column of durations": _column(pd.to_timedelta(np.arange(_N), unit="s")),
+    "date": _cell(lambda trial: trial.pick(_DATES)),
+    "duration": _cell(lambda trial: np.timedelta64(3, "s")),
+    "text": lambda X, trial: X.astype(trial.pick(("U", "S", "T"))),
+    "word": _cell(lambda trial: trial.pick(_WORDS)),
+    "column of text": _column([str(x) for x in range(_N)]),
+    "complex": lambda X, trial: X.astype(complex),
+    "complex cell": _cell(lambda trial: np.complex128(1)),
+    "matrix": lambda X, trial: np.asmatrix(X),
+    "huge": _cell(lambda trial: trial.pick((-1, 1)) * LARGEST * 10.0 ** trial.rng.uniform(0.1, 270), float),
+    "infinite": _cell(lambda trial: trial.pick((-np.inf, np.inf)), float),
+    "too long for a double": _cell(lambda trial: np.longdouble("1e400"), np.longdouble),
 }
 """What has to be refused in one line."""
 
-_ESTIMATORS: Mapping[str, Mapping[str, Any]] = {
-    "AELR": {"k": 3, "B": 1.0, "eta": 0.1, "pilot": 0},
-    "AEML": {"n_factors": 1, "pilot": 0},
-    "FixedSubset": {"k": 2, "pilot": 2},
-    "ImputeRidge": {"k": 2, "pilot": 2},
-    "OnlineRidge": {"B": 1.0, "eta": 0.1, "pilot": 0},
-    "PCA": {"n_components": 1},
-    "POPCA": {"k": 2, "n_components": 1},
-    "Ridge": {"B": 1.0, "pilot": 0},
-    "SGDImpute": {"k": 2, "B": 1.0, "eta": 0.1, "pilot": 0},
-}
 
-
-def _contain(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+def _contain(trial: Trial) -> None:
     """Give a table to a random estimator in all ways, as an array and in the container of the case, and compare."""
-    case = result.trial.case
-    X = np.round(4 * rng.normal(size=(_N, _D))) + rng.choice([0.0, 0.5])  # so that halves are exact
+    case, rng = trial.case, trial.rng
+    X = np.round(4 * rng.normal(size=(_N, _D))) + trial.pick((0.0, 0.5))  # so that halves are exact
     y = X.sum(axis=1) + rng.normal(size=_N)
-    name = str(rng.choice(list(_ESTIMATORS)))
-    fresh = ESTIMATORS[name](**_ESTIMATORS[name], scale="none")
+    name = trial.pick(list(DATA["estimator"]))
+    fresh = ESTIMATORS[name](**DATA["estimator"][name], scale="none")
     fitted = clone(fresh).fit(X, y)
     for table in (X, np.where(rng.random(X.shape) < 0.2, np.nan, X)):
-        container = {**_SAME, **_REFUSED}[case](table, rng)
+        container = {**_SAME, **_REFUSED}[case](table, trial)
         for way in _WAYS:
             expected, seen = (
                 _answer(way, fitted if way is _applied else clone(fresh), it, y) for it in (table, container)
             )
             refused, words = isinstance(seen, str), f"{way.__name__}: {fresh}: {seen}, and {expected} for an array"
-            if refused and not seen.startswith(_DOCUMENTED):
-                result.note("tracebacks", words)
+            if refused and not seen.startswith(("ValueError: ", "TypeError: ", "ObservationError: ")):
+                trial.note("tracebacks", words)
             elif refused and "\n" in seen and "NaN" not in seen:  # scikit-learn's advice about NaN has several lines
-                result.note("untold", words)
+                trial.note("untold", words)
             if case in _SAME:
                 same = seen == expected or (refused and isinstance(expected, str))
             else:  # a function need not be asked for the cell
                 same = refused or (way is _observed and seen == expected)
             if not same:
-                result.note("wrong", words)
+                trial.note("wrong", words)
 
 
 def _answer(way: Way, model: Any, table: Any, y: np.ndarray) -> Any:
@@ -198,43 +187,32 @@ def _observed(model: Any, table: Any, y: np.ndarray) -> Any:
     return _learned(model.fit(observe, y=y, n_features=_D))
 
 
-def _named(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+_WAYS: tuple[Way, ...] = (_fitted, _continued, _applied, _observed)
+
+
+def _named(trial: Trial) -> None:
     """Have a random subspace estimator give frames, alone or in a Pipeline: with a name for each coordinate."""
-    kinds = [name for name, kind in ESTIMATORS.items() if hasattr(kind, "transform") and f"{name}CV" not in ESTIMATORS]
-    name = str(rng.choice(kinds))
+    name = trial.pick(
+        [name for name, kind in ESTIMATORS.items() if hasattr(kind, "transform") and f"{name}CV" not in ESTIMATORS]
+    )
     estimator = ESTIMATORS[name]()
     sizes = {"k": 4, "n_components": 2, "pilot": 2}
     estimator.set_params(**{key: size for key, size in sizes.items() if key in estimator.get_params()})
-    model: Any = make_pipeline(StandardScaler(), estimator) if rng.random() < 0.5 else estimator
-    X = pd.DataFrame(rng.normal(size=(120, 6)), columns=list("abcdef")).sample(frac=1, random_state=1)
+    model: Any = make_pipeline(StandardScaler(), estimator) if trial.pick((True, False)) else estimator
+    X = pd.DataFrame(trial.rng.normal(size=(120, 6)), columns=list("abcdef")).sample(frac=1, random_state=1)
     with warnings.catch_warnings(action="ignore"):
-        try:
-            frame = model.set_output(transform="pandas").fit(X).transform(X)
-            array = model.set_output(transform="default").transform(X)
-        except Exception as error:
-            result.note("tracebacks", f"{model}: {error!r}")
-            return
+        frame = model.set_output(transform="pandas").fit(X).transform(X)
+        array = model.set_output(transform="default").transform(X)
     names = [f"{name.lower()}{at}" for at in range(2)]
-    same = np.array_equal(frame.to_numpy(), array)
-    if list(frame.columns) != names or list(model.get_feature_names_out()) != names or not same:
-        result.note("wrong", f"{model}: {list(frame.columns)}")
-    if not frame.index.equals(X.index):
-        result.note("wrong", f"{model}: another index")
-
-
-_WAYS: tuple[Way, ...] = (_fitted, _continued, _applied, _observed)
+    right = list(frame.columns) == list(model.get_feature_names_out()) == names and frame.index.equals(X.index)
+    trial.expect(right and np.array_equal(frame.to_numpy(), array), f"{model}: {list(frame.columns)} or another index")
 
 
 # Tables whose values do not show their scale: nearly constant, heaped, skewed, of any unit. Each trial draws a table
 # with ordinary attributes and others of its case. Its mean error in ten random splits is compared with the mean's.
 
-_LARGEST = 1.2
-"""Mean error, relative to that of predicting the mean."""
-
+_LARGEST = 1.2  # mean error, relative to that of predicting the mean
 _ROWS, _WIDTH, _WIDE = 126, 12, 310
-_LEARNERS = ("aemr", "aeml", "impute_ridge", "impute_ridge algo.impute=iterative", "fixed_subset")
-
-Column = Callable[[np.random.Generator], np.ndarray]
 
 
 def _heap(rng: np.random.Generator, at: float, within: float) -> np.ndarray:
@@ -243,55 +221,40 @@ def _heap(rng: np.random.Generator, at: float, within: float) -> np.ndarray:
     return at + np.where(others, rng.normal(size=_ROWS), within * rng.normal(size=_ROWS))
 
 
-def _lognormal(rng: np.random.Generator) -> np.ndarray:
-    return np.exp(rng.uniform(2, 8) * rng.normal(size=_ROWS))
-
-
-_VALUES: Mapping[str, Column] = {
+_COLUMNS: Mapping[str, Callable[[np.random.Generator], np.ndarray]] = {
     "rounding": lambda rng: _heap(rng, 0.0, 10.0 ** rng.uniform(-13, -6)),
     "nearly constant": lambda rng: _heap(rng, 1.0, 1e-9),
     "equal": lambda rng: _heap(rng, float(rng.integers(6)), 0.0),
-    "skewed": _lognormal,
+    "skewed": lambda rng: np.exp(rng.uniform(2, 8) * rng.normal(size=_ROWS)),
     "any unit": lambda rng: 10.0 ** rng.uniform(-19, 9) * rng.normal(size=_ROWS),
 }
+"""How to draw an attribute; "mixed" and "wide" have all kinds, "wide" so many that few values of each are seen."""
 
 
-def _mixed(rng: np.random.Generator) -> np.ndarray:
-    return list(_VALUES.values())[rng.integers(len(_VALUES))](rng)
-
-
-_SPREADS: Mapping[str, Column] = {**_VALUES, "mixed": _mixed, "wide": _mixed}
-"""By case, how to draw an attribute; the table of "wide" has many attributes, and learners see few values of each."""
-
-
-def _learn(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+def _learn(trial: Trial) -> None:
     """Run a random learner on a table of the case."""
-    wide = result.trial.case == "wide"
+    rng, wide = trial.rng, trial.case == "wide"
     width = _WIDE if wide else _WIDTH
     factors = rng.normal(size=(_ROWS, 2))
     X = factors @ rng.normal(size=(2, width)) + rng.normal(size=(_ROWS, width))
     y = factors @ [1, 0.6] + 0.5 * rng.normal(size=_ROWS)
     for at in rng.permutation(width)[: rng.integers(1, width - 2)]:
-        X[:, at] = _SPREADS[result.trial.case](rng)
-    np.savez(folder / "table.npz", X=X, y=y)
+        X[:, at] = _COLUMNS.get(trial.case, trial.pick(list(_COLUMNS.values())))(rng)
+    np.savez(trial.folder / "table.npz", X=X, y=y)
     # Iterative imputation refuses many attributes.
-    learners = [name for name in _LEARNERS if not wide or "iterative" not in name]
-    learner, k = learners[rng.integers(len(learners))], rng.choice([3, 4, _WIDTH])
-    words = f"run dataset=file dataset.path=table.npz algo={learner} k={k} repetitions=10 checkpoints=1 out=out"
-    answer = forked([*words.split(), "backend=sequential"], folder)
-    result.judge(words, answer, (0,))
-    if not result.faults:
-        error = pd.read_csv(folder / "out" / "curves.csv")["test_relative"].mean()
-        if not error <= _LARGEST:
-            result.note("wrong", f"{words}: mean error {error:.3g}")
-        elif "radii" in answer.err:
-            result.note("untold", f"{words}: {answer.err[-2000:]}")
+    learners = [name for name in DATA["spread"]["learners"] if not wide or "iterative" not in name]
+    line = DATA["spread"]["run"].format(algo=trial.pick(learners), k=trial.pick((3, 4, _WIDTH)))
+    answer = trial.run(line, (0,))
+    if not trial.faults:
+        error = pd.read_csv(trial.folder / "out" / "curves.csv")["test_relative"].mean()
+        trial.expect(error <= _LARGEST, f"{line}: mean error {error:.3g}")
+        trial.expect("radii" not in answer.err, f"{line}: {answer.err[-2000:]}", "untold")
 
 
 KINDS = {
     "estimator": Kind(
-        *("estimators", 162, lambda place, count: alike((*_SAME, *_REFUSED, "frames of coordinates"))),
+        *(162, lambda place, count: alike((*_SAME, *_REFUSED, "frames of coordinates"))),
         {**dict.fromkeys((*_SAME, *_REFUSED), _contain), "frames of coordinates": _named},
     ),
-    "spread": Kind("spreads", 42, lambda place, count: alike(_SPREADS), _learn),
+    "spread": Kind(42, lambda place, count: alike((*_COLUMNS, "mixed", "wide")), _learn),
 }

@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from stress_trials import (
+    DATA,
     LIMIT,
     Answer,
     Kind,
-    TrialResult,
+    Trial,
     Try,
     alike,
     environment,
     forked,
     limit_memory,
-    note_leftovers,
+    overwrite,
     undisturbed,
 )
 
@@ -37,237 +38,173 @@ from stress_trials import (
 # turns; the seed decides where and how a file is damaged.
 
 _MEMORY = 3 << 29
-_FIXED = "k=2 repetitions=1 checkpoints=2 tuning=fixed tuning.B=1 backend=sequential"
-_RUN = f"run dataset=file {_FIXED} algo=naive out=out dataset.path="
-_LISTS = {"costs": "attribute,cost\na,{}\nb,1\n", "ranges": "attribute,low,high\na,0,{}\nb,-1,1\n"}
 _PACK: Mapping[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 _PIECE, _PIECES = 1 << 24, 256  # bombs of 4 GiB
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_DIGITS = "9" * 5000
 
-Variant = Callable[[Path, np.random.Generator], str]
-"""Writes what the command line, which it returns, reads in the folder."""
-
-
-def _rows(rng: np.random.Generator) -> np.ndarray:
-    return rng.normal(size=(40, 3)).round(3)
+Variant = Callable[[Trial], str]
+"""Writes what a command reads, and returns the words that name it."""
 
 
-def _csv(path: Path, rows: Sequence[Sequence[object]], header: str = "a,b,y") -> None:
-    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows), ""]))
+def _frame(trial: Trial) -> pd.DataFrame:
+    return pd.DataFrame(trial.rng.normal(size=(40, 3)).round(3), columns=["a", "b", "y"])
 
 
-def _table(folder: Path, rng: np.random.Generator) -> str:
-    _csv(folder / "table.csv", _rows(rng).tolist())
-    return f"{_RUN}table.csv"
+def _with_cell(trial: Trial, frame: pd.DataFrame, text: str, rows: int | None = None) -> pd.DataFrame:
+    """Return a table with another text in a cell, of the first rows if some are named."""
+    frame = frame.astype(object)
+    frame.iat[int(trial.rng.integers(rows or len(frame))), int(trial.rng.integers(frame.shape[1]))] = text
+    return frame
+
+
+def _table(trial: Trial) -> str:
+    _frame(trial).to_csv(trial.folder / "table.csv", index=False)
+    return "dataset.path=table.csv"
 
 
 def _npy(shape: Sequence[int], body: bytes, descr: str = "<f8") -> bytes:
     content = io.BytesIO()
-    header = {"descr": descr, "fortran_order": False, "shape": tuple(shape)}
-    np.lib.format.write_array_header_1_0(content, header)
+    np.lib.format.write_array_header_1_0(content, {"descr": descr, "fortran_order": False, "shape": tuple(shape)})
     return content.getvalue() + body
 
 
-def _npz(folder: Path, X: bytes, y: bytes, method: int = zipfile.ZIP_STORED) -> Path:
-    path = folder / "table.npz"
+def _claims(X: Sequence[int], y: Sequence[int], trial: Trial, descr: str = "<f8") -> str:
+    """Write arrays that claim shapes, and a type of the targets, as an archive or as files."""
+    rows = _frame(trial).to_numpy()
+    parts = {"X.npy": _npy(X, rows.tobytes()), "y.npy": _npy(y, rows[:, 0].tobytes(), descr)}
+    if trial.pick((True, False)):
+        with zipfile.ZipFile(trial.folder / "table.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, part in parts.items():
+                archive.writestr(name, part)
+        return "dataset.path=table.npz"
+    (trial.folder / "arrays").mkdir()
+    for name, part in parts.items():
+        (trial.folder / "arrays" / name).write_bytes(part)
+    return "dataset.path=arrays"
+
+
+def _npz(trial: Trial, method: int = zipfile.ZIP_DEFLATED) -> Path:
+    rows, path = _frame(trial).to_numpy(), trial.folder / "table.npz"
     with zipfile.ZipFile(path, "w", method) as archive:
-        archive.writestr("X.npy", X)
-        archive.writestr("y.npy", y)
+        archive.writestr("X.npy", _npy((40, 2), rows[:, :2].tobytes()))
+        archive.writestr("y.npy", _npy((40,), rows[:, 2].tobytes()))
     return path
 
 
-def _claims(X: Sequence[int], y: Sequence[int], descr: str = "<f8") -> Variant:
-    """Return a variant of arrays that claim shapes, and a type of the targets."""
-
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        rows = _rows(rng)
-        parts = _npy(X, rows.tobytes()), _npy(y, rows[:, 0].tobytes(), descr)
-        if rng.random() < 0.5:
-            _npz(folder, *parts, zipfile.ZIP_DEFLATED)
-            return f"{_RUN}table.npz"
-        (folder / "arrays").mkdir()
-        for name, part in zip("Xy", parts, strict=True):
-            (folder / "arrays" / f"{name}.npy").write_bytes(part)
-        return f"{_RUN}arrays"
-
-    return write
-
-
-def _whole_npz(folder: Path, rng: np.random.Generator, method: int) -> Path:
-    rows = _rows(rng)
-    return _npz(folder, _npy((40, 2), rows[:, :2].tobytes()), _npy((40,), rows[:, 2].tobytes()), method)
-
-
-def _zip_field(value: int, local: int, central: int) -> Variant:
-    """Return a variant whose ZIP file has another value in a field of all its headers."""
-
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        path = _whole_npz(folder, rng, zipfile.ZIP_DEFLATED)
-        content = bytearray(path.read_bytes())
-        for mark, offset in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
-            at = content.find(mark)
-            while at >= 0:
-                content[at + offset] = value
-                at = content.find(mark, at + 1)
-        path.write_bytes(content)
-        return f"{_RUN}table.npz"
-
-    return write
-
-
-def _noise(path: Path, rng: np.random.Generator, first: int, last: int, letters: bytes = bytes(range(256))) -> None:
+def _zip_field(value: int, local: int, central: int, trial: Trial) -> str:
+    """Write another value in a field of all headers of an archive."""
+    path = _npz(trial)
     content = bytearray(path.read_bytes())
-    start, length = int(rng.integers(first % len(content), last % len(content))), int(rng.integers(1, 33))
-    content[start : start + length] = bytes(rng.choice(list(letters), len(content[start : start + length])).tolist())
+    for mark, offset in ((b"PK\x03\x04", local), (b"PK\x01\x02", central)):
+        for found in re.finditer(re.escape(mark), content):
+            content[found.start() + offset] = value
+    path.write_bytes(content)
+    return "dataset.path=table.npz"
+
+
+def _noise(trial: Trial, path: Path, first: int, last: int, letters: bytes = bytes(range(256))) -> None:
+    """Overwrite some bytes between two places of a file."""
+    content = bytearray(path.read_bytes())
+    content[first:last] = overwrite(content[first:last], trial.rng, letters)
     path.write_bytes(content)
 
 
-def _damaged_npz(method: int) -> Variant:
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        path = _whole_npz(folder, rng, method)
-        (folder / "whole").mkdir()
-        shutil.copy(path, folder / "whole")
-        _noise(path, rng, 0, -1)
-        return f"{_RUN}table.npz"
-
-    return write
+def _damaged_npz(method: int, trial: Trial) -> str:
+    path = _npz(trial, method)
+    (trial.folder / "whole").mkdir()
+    shutil.copy(path, trial.folder / "whole")
+    _noise(trial, path, 0, -1)
+    return "dataset.path=table.npz"
 
 
-def _types(name: str, dtype: Any) -> Variant:
-    """Return a variant of arrays with a type that is no number, or beyond what is one."""
-
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        arrays: dict[str, Any] = {"X": _rows(rng), "y": rng.normal(size=40)}
-        with np.errstate(all="ignore"):
-            arrays[name] = (1e5 * arrays[name]).astype(dtype)
-        np.savez(folder / "table.npz", **arrays)
-        return f"{_RUN}table.npz"
-
-    return write
+def _types(name: str, dtype: Any, trial: Trial) -> str:
+    """Write arrays with a type that is no number, or beyond what is one."""
+    arrays = {"X": trial.rng.normal(size=(40, 3)), "y": trial.rng.normal(size=40)}
+    with np.errstate(all="ignore"):
+        arrays[name] = (1e5 * arrays[name]).astype(dtype)
+    np.savez(trial.folder / "table.npz", X=arrays["X"], y=arrays["y"])
+    return "dataset.path=table.npz"
 
 
-def _noisy(ending: str) -> Variant:
-    """Return a variant of a valid table some bytes of which are overwritten."""
-
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        words = {
-            ".csv": _table,
-            ".svm": _svm("3:1"),
-            ".parquet": _parquet(float),
-            ".npy": _claims((40, 3), (40,)),
-        }[ending](folder, rng)
-        letters = b'\r\n\t\0 ,;:.#+-"019eEnax_' if ending in (".csv", ".svm") else bytes(range(256))
-        for path in (folder / "arrays" / "X.npy", folder / "table.npz", folder / f"table{ending}"):
-            if path.exists():
-                _noise(path, rng, 0, 150, letters)
-        return words
-
-    return write
-
-
-def _svm(entry: str) -> Variant:
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        lines = [f"{row[0]} 1:{row[1]} 2:{row[2]}" for row in _rows(rng)]
-        at = int(rng.integers(len(lines)))
-        lines[at] = f"{lines[at]} {entry}"
-        (folder / "table.svm").write_text("\n".join(lines) + "\n")
-        return f"{_RUN}table.svm"
-
-    return write
-
-
-def _parquet(target: Callable[[float], object], name: str = "y") -> Variant:
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        a, b, y = _rows(rng).T
-        pq.write_table(pa.table({"a": a, "b": b, "y": y} | {name: list(map(target, y))}), folder / "table.parquet")
-        return f"{_RUN}table.parquet"
-
-    return write
-
-
-def _categories(folder: Path, rng: np.random.Generator) -> str:
-    frame = pd.DataFrame(_rows(rng), columns=["a", "b", "y"])
-    frame.assign(b=pd.Categorical(["u", "v"] * 20)).to_parquet(folder / "table.parquet")
-    return f"{_RUN}table.parquet"
-
-
-def _footer(folder: Path, rng: np.random.Generator) -> str:
-    words = _parquet(float)(folder, rng)
-    path = folder / "table.parquet"
-    length = int.from_bytes(path.read_bytes()[-8:-4], "little")
-    _noise(path, rng, -8 - length, -1)
+def _noisy(write: Variant, letters: bytes, trial: Trial) -> str:
+    """Overwrite some of the first bytes of a valid table."""
+    words = write(trial)
+    path = trial.folder / words.removeprefix("dataset.path=")
+    _noise(trial, path / "X.npy" if path.is_dir() else path, 0, 150, letters)
     return words
 
 
-def _no_end(path: Path) -> None:
-    path.symlink_to("/dev/zero")
+def _svm(entry: str, trial: Trial) -> str:
+    lines = [f"{y} 1:{a} 2:{b}" for a, b, y in _frame(trial).itertuples(index=False)]
+    lines[trial.rng.integers(len(lines))] += f" {entry}"
+    (trial.folder / "table.svm").write_text("\n".join(lines) + "\n")
+    return "dataset.path=table.svm"
 
 
-def _bomb(line: bytes) -> Variant:
-    """Return a variant of 4 GiB of equal lines, compressed, as a table or as a list."""
-
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        ending = list(_PACK)[rng.integers(len(_PACK))]
-        piece = _PACK[ending](line * (_PIECE // len(line)))
-        what = ("table.csv", "table.svm", "list.csv")[rng.integers(3)]
-        start = {
-            "table.csv": b"a,b,y\n1,2,3\n2,1,4\n",
-            "table.svm": b"1 1:2 2:3\n",
-            "list.csv": b"attribute,cost\na,1\n",
-        }
-        with (folder / f"{what}{ending}").open("wb") as file:
-            file.write(_PACK[ending](start[what] if rng.random() < 0.5 else b""))
-            for _ in range(_PIECES):
-                file.write(piece)
-        if what.startswith("table"):
-            return f"{_RUN}{what}{ending}"
-        return f"{_table(folder, rng)} dataset.costs={what}{ending}"
-
-    return write
+def _parquet(target: Callable[[float], object], trial: Trial, name: str = "y") -> str:
+    frame = _frame(trial)
+    frame.assign(**{name: frame["y"].map(target)}).to_parquet(trial.folder / "table.parquet")
+    return "dataset.path=table.parquet"
 
 
-def _long_line(ending: str) -> Variant:
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        path = folder / f"long{ending}"
-        path.write_bytes(b"a,b,y\n1,2,3\n" if ending == ".csv" and rng.random() < 0.5 else b"")
-        os.truncate(path, 1_200_000_000)  # with zeros, which take no space on the disk
-        return f"{_RUN}{path.name}" if ending != ".list" else f"{_table(folder, rng)} dataset.costs={path.name}"
-
-    return write
+def _categories(trial: Trial) -> str:
+    _frame(trial).assign(b=pd.Categorical(["u", "v"] * 20)).to_parquet(trial.folder / "table.parquet")
+    return "dataset.path=table.parquet"
 
 
-def _open_quote(folder: Path, rng: np.random.Generator) -> str:
-    piece = b"1,2,3\n" * (1 << 20)
-    with (folder / "table.csv").open("wb") as file:
-        file.write(b"a,b,y\n" + b"1,2,3\n" * int(rng.integers(3)) + b'1,"2,3\n')
-        for _ in range(200):
+def _footer(trial: Trial) -> str:
+    words, path = _parquet(float, trial), trial.folder / "table.parquet"
+    length = int.from_bytes(path.read_bytes()[-8:-4], "little")
+    _noise(trial, path, -8 - length, -1)
+    return words
+
+
+def _bomb(line: str, trial: Trial) -> str:
+    """Write 4 GiB of equal lines, compressed, as a table or as a list."""
+    pack = _PACK[ending := trial.pick(list(_PACK))]
+    starts = {"table.csv": b"a,b,y\n1,2,3\n2,1,4\n", "table.svm": b"1 1:2 2:3\n", "list.csv": b"attribute,cost\na,1\n"}
+    name = trial.pick(list(starts))
+    piece = pack(line.encode() * (_PIECE // len(line)))
+    with (trial.folder / f"{name}{ending}").open("wb") as file:
+        file.write(pack(trial.pick((starts[name], b""))))
+        for _ in range(_PIECES):
             file.write(piece)
-    return f"{_RUN}table.csv"
+    of_list = f"{_table(trial)} dataset.costs={name}{ending}"
+    return of_list if name == "list.csv" else f"dataset.path={name}{ending}"
 
 
-def _no_file(make: Callable[[Path], object]) -> Variant:
-    """Return a variant with what is no file in place of a table, a list, or the table of `predict`."""
+def _long_line(ending: str, trial: Trial) -> str:
+    path = trial.folder / f"long{ending}"
+    path.write_bytes(trial.pick((b"a,b,y\n1,2,3\n", b"")) if ending == ".csv" else b"")
+    os.truncate(path, 1_200_000_000)  # with zeros, which take no space on the disk
+    return f"{_table(trial)} dataset.costs=long.list" if ending == ".list" else f"dataset.path={path.name}"
 
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        where = int(rng.integers(5))
-        ending = (".csv", ".npz", ".parquet", ".svm")[rng.integers(4)]
-        make(folder / f"x{ending}")
-        whole = _table(folder, rng)
-        if where == 4:
-            (folder / "arrays").mkdir()
-            make(folder / "arrays" / "X.npy")
-            np.save(folder / "arrays" / "y.npy", np.arange(40.0))
-        return (
-            f"{_RUN}x{ending}",
-            f"{whole} dataset.costs=x{ending}",
-            f"{whole} dataset.ranges=x{ending}",
-            f"predict ../../../whole/left x{ending}",
-            f"{_RUN}arrays",
-        )[where]
 
-    return write
+def _open_quote(trial: Trial) -> str:
+    with (trial.folder / "table.csv").open("wb") as file:
+        file.write(b"a,b,y\n" + b"1,2,3\n" * int(trial.rng.integers(3)) + b'1,"2,3\n')
+        for _ in range(200):
+            file.write(b"1,2,3\n" * (1 << 20))
+    return "dataset.path=table.csv"
+
+
+def _no_file(make: Callable[[Path], object], trial: Trial) -> str:
+    """Have what is no file in place of a table, a list, or the table of `predict`."""
+    name, whole = f"x{trial.pick(('.csv', '.npz', '.parquet', '.svm'))}", _table(trial)
+    make(trial.folder / name)
+    (trial.folder / "arrays").mkdir()
+    make(trial.folder / "arrays" / "X.npy")
+    np.save(trial.folder / "arrays" / "y.npy", np.arange(40.0))
+    return trial.pick(
+        (
+            f"dataset.path={name}",
+            f"{whole} dataset.costs={name}",
+            f"{whole} dataset.ranges={name}",
+            f"predict ../../../whole/left {name}",
+            "dataset.path=arrays",
+        )
+    )
 
 
 def _socket(path: Path) -> None:
@@ -278,549 +215,403 @@ def _socket(path: Path) -> None:
         os.chdir(before)
 
 
-def _list(name: str, line: str) -> Variant:
-    """Return a variant of a list with a line that is wrong, or with a number that is wrong in a right one."""
-
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        form = _LISTS[name]
-        text = form.replace("a,", line, 1) if line.endswith(",") else form.replace("{}", line)
-        (folder / "list.csv").write_text(text.replace("{}", "1"))
-        return f"{_table(folder, rng)} dataset.{name}=list.csv"
-
-    return write
+def _list(name: str, number: str, trial: Trial) -> str:
+    """Write a list with an odd number."""
+    (trial.folder / "list.csv").write_text(DATA["table"]["lists"][name].format(number))
+    return f"{_table(trial)} dataset.{name}=list.csv"
 
 
-def _cell(text: str) -> Variant:
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        rows = _rows(rng).tolist()
-        rows[rng.integers(40)][rng.integers(3)] = text
-        _csv(folder / "table.csv", rows)
-        return f"{_RUN}table.csv"
-
-    return write
+def _list_of(name: str, trial: Trial) -> str:
+    """Write a list with an odd name of an attribute."""
+    text = DATA["table"]["lists"][name].format("1").replace("\na,", f"\n{trial.pick((_DIGITS, '²'))},")
+    (trial.folder / "list.csv").write_text(text)
+    return f"{_table(trial)} dataset.{name}=list.csv"
 
 
-def _label(text: str) -> Variant:
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        rows = _rows(rng).tolist()
-        _csv(folder / "table.csv", [(a, b, text if y > 0 else "other") for a, b, y in rows])
-        return f"{_RUN}table.csv"
-
-    return write
+def _cell(text: str, trial: Trial) -> str:
+    _with_cell(trial, _frame(trial), text).to_csv(trial.folder / "table.csv", index=False)
+    return "dataset.path=table.csv"
 
 
-def _wide(ending: str) -> Variant:
-    """Return a variant of a valid table with 3,000 to 6,000 columns, and lists for it."""
-
-    def write(folder: Path, rng: np.random.Generator) -> str:
-        d = int(rng.integers(3000, 6000))
-        names = [f"gene{i}" for i in range(d)]
-        X, y = rng.integers(0, 9, (20, d)), rng.normal(size=20)
-        _csv(folder / "costs.csv", [(name, 1) for name in names], "attribute,cost")
-        _csv(folder / "ranges.csv", [(name, 0, 9) for name in names], "attribute,low,high")
-        path = folder / f"wide{ending}"
-        if ending == ".csv":
-            _csv(path, [[*x, t] for x, t in zip(X.tolist(), y, strict=True)], ",".join([*names, "y"]))
-        else:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            pq.write_table(pa.table({**dict(zip(names, X.T, strict=True)), "y": y}), path)
-        return f"{_RUN}{path.name} dataset.costs=costs.csv dataset.ranges=ranges.csv --dry-run"
-
-    return write
+def _label(text: str, trial: Trial) -> str:
+    frame = _frame(trial)
+    frame.assign(y=np.where(frame["y"] > 0, text, "other")).to_csv(trial.folder / "table.csv", index=False)
+    return "dataset.path=table.csv"
 
 
-_DIGITS = "9" * 5000
-_TABLES: Mapping[str, tuple[Variant, ...]] = {
-    "wide": (_wide(".csv"), _wide(".parquet")),
-    "npz: shapes": (
-        *(_claims((10**13, 3), (10**13,)), _claims((3, 10**13), (3,)), _claims((-40, 3), (-40,))),
-        *(_claims((40, -3), (40,)), _claims((40, 3), (40,), "<U500000000"), _claims((40, 3), (10**13,))),
-    ),
-    "npz: packing": (
-        *(_zip_field(1, 6, 8), _zip_field(99, 8, 10)),
-        *map(_damaged_npz, (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)),
-    ),
-    "npz: types": (
-        *(_types(name, dtype) for name in "Xy" for dtype in (object, complex, [("a", "f8")], "M8[s]", "f2")),
-        *(_types("X", "U9"), _types("X", "V4")),
-    ),
-    "svm: index": tuple(map(_svm, ("2147483646:3", "2147483650:3", "4294967298:3", f"{_DIGITS}:3", "²:3"))),
-    "parquet: columns": (
-        *(_parquet(lambda y: b"\xff\xfe" if y > 0 else b"\x80"), _parquet(lambda y: [y > 0])),
-        *(_parquet(lambda y: {"p": y}), _parquet(lambda y: [y], "b"), _parquet(float, ""), _parquet(str, "b")),
-        *(_parquet(lambda y: {"p": y}, "b"), _categories),
-    ),
-    "parquet: footer": (_footer,),
-    "bomb": tuple(map(_bomb, (b"\0", b"0,0,0\n", b"\n", b"1", b"1 1:1\n"))),
-    "long line": (_long_line(".csv"), _long_line(".svm"), _long_line(".list"), _open_quote),
-    "no file": (_no_file(os.mkfifo), _no_file(_no_end), _no_file(_socket), _no_file(Path.mkdir)),
-    "list: numbers": tuple(
-        _list(name, line) for name in _LISTS for line in ("1_0", "\u0661", _DIGITS, "1e400", f"{_DIGITS},", "²,")
-    ),
-    "cell: numbers": tuple(
-        map(_cell, ("1_0", "\u0661", "1e400", "0x10", "\0", "9" * 9999, "x" * 9999, "\ufeff1", "-", "1e"))
-    ),
-    "noise": tuple(map(_noisy, (".csv", ".svm", ".parquet", ".npy"))),
-    "label": tuple(map(_label, ("NA", "None", "null", "n/a"))),
+def _wide(ending: str, trial: Trial) -> str:
+    """Write a valid table with 3,000 to 6,000 columns, and lists for it."""
+    d = int(trial.rng.integers(3000, 6000))
+    frame = pd.DataFrame(trial.rng.integers(0, 9, (20, d))).rename(columns="gene{}".format)
+    lists = pd.DataFrame({"attribute": frame.columns, "cost": 1, "low": 0, "high": 9})
+    lists[["attribute", "cost"]].to_csv(trial.folder / "costs.csv", index=False)
+    lists[["attribute", "low", "high"]].to_csv(trial.folder / "ranges.csv", index=False)
+    table, path = pd.concat([frame, pd.Series(trial.rng.normal(size=20), name="y")], axis=1), trial.folder / "wide"
+    if ending == ".csv":
+        table.to_csv(f"{path}.csv", index=False)
+    else:
+        table.to_parquet(f"{path}.parquet")
+    return f"dataset.path=wide{ending} dataset.costs=costs.csv dataset.ranges=ranges.csv --dry-run"
+
+
+_TEXT, _BYTES = b'\r\n\t\0 ,;:.#+-"019eEnax_', bytes(range(256))
+_OBJECTS: tuple[Any, ...] = (object, complex, [("a", "f8")], "M8[s]", "f2")
+_TABLES: Mapping[str, Sequence[Variant]] = {
+    "wide": [partial(_wide, ".csv"), partial(_wide, ".parquet")],
+    "npz: shapes": [
+        *(partial(_claims, *shapes) for shapes in DATA["table"]["shapes"]),
+        partial(_claims, (40, 3), (40,), descr="<U500000000"),
+    ],
+    "npz: packing": [
+        *(partial(_zip_field, 1, 6, 8), partial(_zip_field, 99, 8, 10)),
+        *(partial(_damaged_npz, method) for method in _METHODS),
+    ],
+    "npz: types": [
+        *(partial(_types, name, dtype) for name in "Xy" for dtype in _OBJECTS),
+        *(partial(_types, "X", "U9"), partial(_types, "X", "V4")),
+    ],
+    "svm: index": [partial(_svm, entry) for entry in (*DATA["table"]["svm"], f"{_DIGITS}:3")],
+    "parquet: columns": [
+        partial(_parquet, lambda y: b"\xff\xfe" if y > 0 else b"\x80"),
+        partial(_parquet, lambda y: [y > 0]),
+        partial(_parquet, lambda y: {"p": y}),
+        partial(_parquet, lambda y: [y], name="b"),
+        partial(_parquet, float, name=""),
+        partial(_parquet, str, name="b"),
+        partial(_parquet, lambda y: {"p": y}, name="b"),
+        _categories,
+    ],
+    "parquet: footer": [_footer],
+    "bomb": [partial(_bomb, line) for line in DATA["table"]["bombs"]],
+    "long line": [*(partial(_long_line, ending) for ending in (".csv", ".svm", ".list")), _open_quote],
+    "no file": [
+        partial(_no_file, make)
+        for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), _socket, Path.mkdir)  # the second has no end
+    ],
+    "list: numbers": [
+        *(partial(_list, name, number) for name in ("costs", "ranges") for number in DATA["table"]["numbers"]),
+        *(partial(_list, "costs", _DIGITS), partial(_list_of, "costs"), partial(_list_of, "ranges")),
+    ],
+    "cell: numbers": [partial(_cell, text) for text in (*DATA["table"]["cells"], "9" * 9999, "x" * 9999)],
+    "noise": [
+        *(partial(_noisy, _table, _TEXT), partial(_noisy, partial(_svm, "3:1"), _TEXT)),
+        *(partial(_noisy, partial(_parquet, float), _BYTES), partial(_noisy, partial(_claims, (40, 3), (40,)), _BYTES)),
+    ],
+    "label": [partial(_label, text) for text in DATA["table"]["labels"]],
 }
-"""By case, the variants; what a command must answer is in `_CODES`."""
-
-_CODES = {"wide": (0,), "npz: packing": (0, 3), "parquet: footer": (0, 3), "noise": (0, 2, 3)}  # (3,) for all others
+"""By case, the variants."""
 
 
 def _prepared_tables(place: Path, count: int) -> dict[str, dict[str, Any]]:
     whole = place / "whole"  # for `predict`
     whole.mkdir()
-    undisturbed(_table(whole, np.random.default_rng(0)).replace("out=out", "out=left"), whole)
-    return {name: {} for name in (*_TABLES, *_READ_TABLES)}
+    pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "y"]).to_csv(
+        whole / "table.csv", index=False
+    )
+    undisturbed(f"{DATA['table']['run']} dataset.path=table.csv out=left", whole)
+    return {name: {} for name in (*_TABLES, *_ASKED_TABLES)}
 
 
-def _read_table(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+def _read_table(trial: Trial) -> None:
     """Write a bad table or list, and judge the answer of the command that reads it."""
-    case, variants = result.trial.case, _TABLES[result.trial.case]
-    words = variants[result.trial.turn(len(_TABLES)) % len(variants)](folder, rng)
-    answer = forked(words.split(), folder, partial(limit_memory, _MEMORY))
+    words = trial.next_of(_TABLES[trial.case])(trial)
+    line = words if words.startswith("predict") else f"{DATA['table']['run']} {words}"
+    answer = trial.run(line, DATA["table"]["codes"].get(trial.case, (3,)), before=partial(limit_memory, _MEMORY))
     seen = f"{words}: exit code {answer.code}\n{answer.err[-2000:]}"
-    result.judge(words, answer, _CODES.get(case, (3,)))
-    if answer.code == 0 and (folder / "whole").exists():
-        forked(words.split(), folder / "whole")
-        contents = [(place / "out" / "curves.csv").read_bytes() for place in (folder, folder / "whole")]
-        if contents[0] != contents[1]:
-            result.note("wrong", seen)
+    if answer.code == 0 and (trial.folder / "whole").exists():
+        forked(line, trial.folder / "whole")
+        contents = [(place / "out" / "curves.csv").read_bytes() for place in (trial.folder, trial.folder / "whole")]
+        trial.expect(contents[0] == contents[1], seen)
     if "not enough memory" in answer.err:
-        result.note("hangs", seen)
+        trial.note("hangs", seen)
     if any(len(line) > 500 for line in answer.err.splitlines()):
-        result.note("untold", seen)
-    note_leftovers(result, folder, set())
+        trial.note("untold", seen)
+    trial.without_leftovers()
 
 
 # Tables and words that can be read in two ways: commands take the right one, or ask
 
-_LEARN = ["algo=naive", "k=2", "total=60", "tuning=fixed", "tuning.B=9", "out=o"]
-_LOOK_LIKE_NUMBERS = (
-    "1_1",
-    "1e3",
-    "true",
-    "null",
-    "0x1",
-    "007",
-    "1.0",
-    "+1",
-    "2024_01_15",
-    "nan",
-    "-.5",
-    "1_000",
-    "No",
-    "Größe",
-    "µg/l",
-    "1€",
-)
 _EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-_LETTERS = "'\"[](){} $=#\\ab1_é~!`:;%&|<>*?.-+/"
 
 
-class _Commands:
-    """The commands of a trial, whose answers are judged."""
-
-    def __init__(self, result: TrialResult, folder: Path) -> None:
-        self.result, self.folder = result, folder
-
-    def __call__(self, *words: str, codes: tuple[int, ...] = (0,)) -> Answer:
-        answer = forked(words, self.folder)
-        self.result.judge(shlex.join(words), answer, codes)
-        return answer
-
-    def fit(self, path: str, *words: str, codes: tuple[int, ...] = (0,)) -> Answer:
-        shutil.rmtree(self.folder / "o", ignore_errors=True)
-        return self("fit", "dataset=file", f"dataset.path={path}", *_LEARN, *words, codes=codes)
-
-    def model(self) -> dict[str, np.ndarray]:
-        with np.load(self.folder / "o" / "model.npz") as file:
-            return dict(file)
-
-    def expect(self, what: str, right: bool) -> None:
-        if not right and not self.result.faults:
-            self.result.note("wrong", what)
+def _fit(trial: Trial, path: str, *words: str, codes: tuple[int, ...] = (0,)) -> Answer:
+    shutil.rmtree(trial.folder / "o", ignore_errors=True)
+    return trial.run([*DATA["table"]["fit"].format(path).split(), *words], codes)
 
 
-def _sparse(path: Path, X: np.ndarray, y: np.ndarray, first: int) -> None:
-    lines = ([f"{at + first}:{x[at]!r}" for at in np.flatnonzero(x).tolist()] for x in X)
-    path.write_text("".join(f"{t!r} {' '.join(line)}\n" for t, line in zip(y.tolist(), lines, strict=True)))
+def _model(trial: Trial) -> dict[str, np.ndarray]:
+    """Return the arrays of a model; none if there is no model."""
+    path = trial.folder / "o" / "model.npz"
+    return dict(np.load(path)) if path.exists() else {}
 
 
-def _widths(run: _Commands, rng: np.random.Generator) -> None:
+def _expect_names(trial: Trial, what: str, names: Sequence[str]) -> None:
+    if not trial.faults:
+        trial.expect(_model(trial)["names"].tolist() == list(names), what)
+
+
+def _sparse(path: Path, X: np.ndarray, first: int) -> None:
+    """Write rows and their sums."""
+    lines = (" ".join([f"{x.sum():.9g}", *(f"{at + first}:{x[at]:g}" for at in np.flatnonzero(x))]) for x in X)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _widths(trial: Trial) -> None:
+    """Predict on sparse rows that end early, after columns were left out; the base of the indices must be the same."""
+    rng, folder = trial.rng, trial.folder
     d, first = int(rng.integers(3, 9)), int(rng.integers(2))
     X, Z = (rng.normal(size=(n, d)).round(3) for n in (40, 6))
-    X = X.astype(object)
-    _sparse(run.folder / "train.svm", X, np.asarray(X.sum(axis=1), dtype=float), first)
+    _sparse(folder / "train.svm", X, first)
     drop = sorted(rng.choice(d, int(rng.integers(0, d - 1)), replace=False).tolist())
-    run.fit("train.svm", f"dataset.drop=[{','.join(str(at + first) for at in drop)}]")
+    _fit(trial, "train.svm", f"dataset.drop=[{','.join(str(at + first) for at in drop)}]")
     Z[:, rng.random(d) < 0.4] = 0
-    _sparse(run.folder / "new.svm", Z.astype(object), np.zeros(6), first)
-    run("predict", "o", "new.svm", "out=p.csv")
-    if not run.result.faults:
-        model, kept = run.model(), np.delete(Z, drop, axis=1)
-        said = pd.read_csv(run.folder / "p.csv")["prediction"].to_numpy()
-        run.expect(
-            f"base {first}, {d} columns without {drop}",
-            np.allclose(said, model["b"] + (kept - model["c"]) @ model["w"][0]),
-        )
-    Z[:] = 1
-    _sparse(run.folder / "other.svm", Z.astype(object), np.zeros(6), 1 - first)
-    run("predict", "o", "other.svm", codes=(3,))
+    _sparse(folder / "new.svm", Z, first)
+    trial.run("predict o new.svm out=p.csv", (0,))
+    if not trial.faults:
+        model, kept = _model(trial), np.delete(Z, drop, axis=1)
+        expected = model["b"] + (kept - model["c"]) @ model["w"][0]
+        said = pd.read_csv(folder / "p.csv")["prediction"].to_numpy()
+        trial.expect(np.allclose(said, expected), f"base {first}, {d} columns without {drop}")
+    _sparse(folder / "other.svm", np.ones_like(Z), 1 - first)
+    trial.run("predict o other.svm", (3,))
 
 
-def _indexes(run: _Commands, rng: np.random.Generator) -> None:
-    frame = pd.DataFrame(rng.normal(size=(40, 4)).round(3), columns=["a", "b", "c", "y"])
-    frame.to_csv(run.folder / "t.csv", index=False)
-    ids = rng.permutation(1000)[:40]
-    kind = int(rng.integers(4))
-    index = [pd.Index(ids, name="id"), pd.Index(ids), pd.MultiIndex.from_arrays([ids % 3, ids], names=["site", None])]
-    (frame if kind == 3 else frame.set_index(index[kind])).to_parquet(run.folder / "t.parquet", row_group_size=9)
-    run.fit("t.csv")
-    expected = {} if run.result.faults else run.model()
-    run.fit("t.parquet")
-    if not run.result.faults:
-        model = run.model()
-        run.expect(f"index {kind}", all(np.array_equal(model[name], expected[name]) for name in expected))
-
-
-def _first_rows(run: _Commands, rng: np.random.Generator) -> None:
-    rows = rng.normal(size=(30, 5)).round(2).astype(str).tolist()
-    labels = rng.choice(["red", "blue"], 30).tolist()
-    table = [[*row, label] for row, label in zip(rows, labels, strict=True)]
-    start, step = int(rng.integers(1, 2000)), int(rng.integers(1, 5))
-    header = [*(str(start + step * at) for at in range(5)), "colour"]
-    headless = rng.random() < 0.5
-    if headless and rng.random() < 0.5:
-        table[0][int(rng.integers(5))] = str(rng.choice(["NA", "?", "1,5", "n/a", "-"]))
-    lines = [",".join(f'"{field}"' if "," in field else field for field in row) for row in table]
-    (run.folder / "t.csv").write_text("\n".join([*([] if headless else [",".join(header)]), *lines, ""]))
-    run.fit("t.csv", codes=(3,) if headless else (0,))
-    if not headless and not run.result.faults:
-        run.expect("names that are numbers", run.model()["names"].tolist() == header[:5])
-
-
-def _thousands(run: _Commands, rng: np.random.Generator) -> None:
-    number = int(10 ** rng.uniform(3, 9))
-    mark = str(rng.choice([",", ",", " ", "'", "_"]))
-    text = f"{number:,}".replace(",", mark) + (f".{rng.integers(10)}" if rng.random() < 0.5 else "")
-    frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2).astype(str), columns=["a", "b", "c", "y"])
-    frame.iloc[int(rng.integers(30)), int(rng.integers(4))] = text
-    frame.to_csv(run.folder / "t.csv", index=False)
-    answer = run.fit("t.csv", codes=(3,))
-    run.expect(
-        f"{text}: {answer.err}", f"write {text.replace(mark, '')}" in answer.err and "decimal comma" not in answer.err
+def _indexes(trial: Trial) -> None:
+    """Have an index in a Parquet file: it is no attribute."""
+    frame, ids = _named_frame(trial), trial.rng.permutation(1000)[:30]
+    frame.to_csv(trial.folder / "t.csv", index=False)
+    index: Any = trial.pick(
+        (pd.Index(ids, name="id"), pd.Index(ids), pd.MultiIndex.from_arrays([ids % 3, ids], names=["site", None]), None)
     )
+    (frame if index is None else frame.set_index(index)).to_parquet(trial.folder / "t.parquet", row_group_size=9)
+    _fit(trial, "t.csv")
+    expected = _model(trial)
+    _fit(trial, "t.parquet")
+    if not trial.faults:
+        model = _model(trial)
+        trial.expect(all(np.array_equal(model[name], expected[name]) for name in expected), f"index {index}")
 
 
-def _endings(run: _Commands, rng: np.random.Generator) -> None:
-    frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2), columns=["a", "b", "c", "y"])
-    write: Mapping[str, Callable[[Path], Any]] = {
-        "parquet": frame.to_parquet,
-        "npz": lambda path: np.savez(path.open("wb"), X=frame[["a", "b", "c"]].to_numpy(), y=frame["y"].to_numpy()),
-    }
-    kind = str(rng.choice(sorted(write)))
-    name = f"t.{rng.choice(['csv', 'svm', 'csv.gz'] if kind == 'parquet' else ['csv', 'parquet'])}"
-    write[kind](run.folder / name)
-    answer = run.fit(name, codes=(3,))
-    run.expect(f"{kind} as {name}: {answer.err}", "decimal comma" not in answer.err and name in answer.err)
+def _named_frame(trial: Trial, columns: Sequence[str] = ("a", "b", "c", "y")) -> pd.DataFrame:
+    return pd.DataFrame(trial.rng.normal(size=(30, len(columns))).round(2), columns=list(columns))
 
 
-def _labels(run: _Commands, rng: np.random.Generator) -> None:
-    X, words = rng.normal(size=(30, 3)), rng.permutation(["sick", "healthy"] * 15)
-    as_objects = bool(rng.random() < 0.5)
-    np.savez(run.folder / "t.npz", X=X, y=words.astype(object if as_objects else str))
-    answer = run.fit("t.npz", codes=(3,) if as_objects else (0,))
-    run.expect(answer.err, not as_objects or "y holds Python objects: save it as" in answer.err)
+def _first_rows(trial: Trial) -> None:
+    """Have names that are numbers, or no names at all."""
+    start, step = int(trial.rng.integers(1, 2000)), int(trial.rng.integers(1, 5))
+    names = [str(start + step * at) for at in range(5)]
+    frame, headless = _named_frame(trial, names), trial.pick((True, False))
+    if headless and trial.pick((True, False)):
+        frame = _with_cell(trial, frame, trial.pick(("NA", "?", "1,5", "n/a", "-")), 1)
+    frame["colour"] = trial.rng.choice(["red", "blue"], 30)
+    frame.to_csv(trial.folder / "t.csv", index=False, header=not headless)
+    _fit(trial, "t.csv", codes=(3,) if headless else (0,))
+    if not headless:
+        _expect_names(trial, "names that are numbers", names)
 
 
-def _unnamed(run: _Commands, rng: np.random.Generator) -> None:
-    frame = pd.DataFrame(rng.normal(size=(60, 4)).round(2), columns=["a", "b", "c", "y"])
-    some = frame.sample(n=int(rng.integers(20, 50)), random_state=int(rng.integers(2**31)))
-    some.reset_index(names="Unnamed: 0").to_csv(run.folder / "t.csv", index=False)
-    answer = run.fit("t.csv")
-    run.expect(answer.err, "'Unnamed: 0' looks like an identifier of the rows" in answer.err)
+def _thousands(trial: Trial) -> None:
+    """Have a mark between thousands: the error says how to write the number."""
+    mark, digit = trial.pick((",", ",", " ", "'", "_")), f".{trial.rng.integers(10)}"
+    text = f"{int(10 ** trial.rng.uniform(3, 9)):,}".replace(",", mark) + trial.pick((digit, ""))
+    _with_cell(trial, _named_frame(trial), text).to_csv(trial.folder / "t.csv", index=False)
+    err = _fit(trial, "t.csv", codes=(3,)).err
+    trial.expect(f"write {text.replace(mark, '')}" in err and "decimal comma" not in err, f"{text}: {err}")
 
 
-def _typed(run: _Commands, rng: np.random.Generator) -> None:
-    names = rng.permutation(_LOOK_LIKE_NUMBERS).tolist()
+def _endings(trial: Trial) -> None:
+    """Give a table a wrong ending: the error names the file."""
+    frame, parquet = _named_frame(trial), trial.pick((True, False))
+    name = f"t.{trial.pick(('csv', 'svm', 'csv.gz') if parquet else ('csv', 'parquet'))}"
+    with (trial.folder / name).open("wb") as file:
+        if parquet:
+            frame.to_parquet(file)
+        else:
+            np.savez(file, X=frame[["a", "b", "c"]].to_numpy(), y=frame["y"].to_numpy())
+    err = _fit(trial, name, codes=(3,)).err
+    trial.expect("decimal comma" not in err and name in err, f"parquet {parquet} as {name}: {err}")
+
+
+def _labels(trial: Trial) -> None:
+    """Have labels as text or as Python objects."""
+    X, words = trial.rng.normal(size=(30, 3)), trial.rng.permutation(["sick", "healthy"] * 15)
+    as_objects = trial.pick((True, False))
+    np.savez(trial.folder / "t.npz", X=X, y=words.astype(object if as_objects else str))
+    err = _fit(trial, "t.npz", codes=(3,) if as_objects else (0,)).err
+    trial.expect(not as_objects or "y holds Python objects: save it as" in err, err)
+
+
+def _unnamed(trial: Trial) -> None:
+    """Have a column of row numbers without a name: a notice names it."""
+    some = _named_frame(trial).sample(n=int(trial.rng.integers(20, 30)), random_state=int(trial.rng.integers(2**31)))
+    some.reset_index(names="Unnamed: 0").to_csv(trial.folder / "t.csv", index=False)
+    err = _fit(trial, "t.csv").err
+    trial.expect("'Unnamed: 0' looks like an identifier of the rows" in err, err)
+
+
+def _typed(trial: Trial) -> None:
+    """Have names that YAML would read as numbers, and type them on the command line."""
+    names = trial.rng.permutation(DATA["table"]["names"]).tolist()
     columns = [*names[:6], *(f"c{at}" for at in range(6)), "y"]
-    pd.DataFrame(rng.normal(size=(30, 13)).round(2), columns=columns).to_csv(run.folder / "t.csv", index=False)
-    drop = names[: int(rng.integers(1, 4))]
-    run.fit("t.csv", f"dataset.drop=[{','.join(drop)}]", "dataset.target=y")
-    if not run.result.faults:
-        run.expect(f"drop {drop}", run.model()["names"].tolist() == [name for name in columns[:-1] if name not in drop])
-
+    _named_frame(trial, columns).to_csv(trial.folder / "t.csv", index=False)
+    drop = names[: int(trial.rng.integers(1, 4))]
+    _fit(trial, "t.csv", f"dataset.drop=[{','.join(drop)}]", "dataset.target=y")
+    _expect_names(trial, f"drop {drop}", [name for name in columns[:-1] if name not in drop])
     out = names[0].replace("/", "_")
-    run("run", "algo=naive", "k=4", *_TINY.split(), "tuning.B=2", f"out={out}")
-    if not run.result.faults:
-        run.expect(f"out={out}", out == "null" or (run.folder / out / "curves.csv").exists())
+    trial.run([*DATA["line"]["commands"]["run"][0].split()[:-1], f"out={out}"], (0,))
+    trial.expect(out == "null" or (trial.folder / out / "curves.csv").exists(), f"out={out}")
 
 
-def _interpolations(run: _Commands, rng: np.random.Generator) -> None:
+def _interpolations(trial: Trial) -> None:
     """Take the value of a key from the environment: it is what it would be if it had been typed."""
-    numbers = {"k": "4", "n_jobs": "1", "seed": "3", "repetitions": "1", "checkpoints": "2", "total": "200"}
-    key = str(rng.choice(list(numbers)))
-    value = str(rng.choice([numbers[key], numbers[key], "two", "2.5", "", "[1", "true"]))
+    numbers = DATA["line"]["interpolated"]
+    key = trial.pick(list(numbers))
+    value = trial.pick((numbers[key], numbers[key], "two", "2.5", "", "[1", "true"))
     words = ["run", "algo=naive", "dataset=digits_3v5", "tuning=fixed", "tuning.B=2", "--dry-run"]
-    typed = run(*words, f"{key}='{value}'" if value in ("", "[1") else f"{key}={value}", codes=(0, 2))
-    given = forked([*words, f"{key}=${{oc.env:GIVEN}}"], run.folder, lambda: os.environ.update(GIVEN=value))
-    run.result.judge(f"{key}=${{oc.env:GIVEN}} with {value!r}", given, (typed.code,))
-    run.expect(f"{key}: {value!r}: {given.err or given.out}", (given.code, given.out) == (typed.code, typed.out))
+    typed = trial.run([*words, f"{key}='{value}'" if value in ("", "[1") else f"{key}={value}"], (0, 2))
+    before = partial(os.environ.update, GIVEN=value)
+    given = trial.run([*words, f"{key}=${{oc.env:GIVEN}}"], (typed.code,), before=before)
+    trial.expect((given.code, given.out) == (typed.code, typed.out), f"{key}: {value!r}: {given.err or given.out}")
 
 
-def _helped(run: _Commands, rng: np.random.Generator) -> None:
+def _helped(trial: Trial) -> None:
     """Ask an example for help in any place of its line: it writes nothing."""
-    name = str(rng.choice(["buy_measurements.py", "laboratory.py", "write_tables.py"]))
-    words = [*rng.choice(["folder", "other", "3"], int(rng.integers(0, 2))), str(rng.choice(["--help", "-h"]))]
-    words = [str(word) for word in rng.permutation(words)]
-    (run.folder / "empty").mkdir()
+    name = trial.pick(("buy_measurements.py", "laboratory.py", "write_tables.py"))
+    others = trial.rng.choice(["folder", "other", "3"], int(trial.rng.integers(0, 2))).tolist()
+    words = trial.rng.permutation([*others, trial.pick(("--help", "-h"))]).tolist()
+    empty = trial.folder / "empty"
+    empty.mkdir()
     done = subprocess.run(
         [sys.executable, _EXAMPLES / name, *words],
-        cwd=run.folder / "empty",
-        env={**environment(run.folder), "PYTHONPATH": str(_EXAMPLES.parent)},
+        cwd=empty,
+        env={**environment(trial.folder), "PYTHONPATH": str(_EXAMPLES.parent)},
         capture_output=True,
         text=True,
         timeout=LIMIT,
     )
-    answer = Answer(done.returncode, done.stdout, done.stderr)
-    run.result.judge(f"{name} {words}", answer, (0,))
-    left = os.listdir(run.folder / "empty")
-    run.expect(f"{name} {words}: {answer.out} {left}", answer.out.startswith(f"usage: {name}") and not left)
+    trial.judge(f"{name} {words}", Answer(done.returncode, done.stdout, done.stderr), (0,))
+    trial.expect(done.stdout.startswith(f"usage: {name}") and not os.listdir(empty), f"{name} {words}: {done.stdout}")
 
 
-def _hints(run: _Commands, rng: np.random.Generator) -> None:
-    name = "x" + "".join(rng.choice(list(_LETTERS), int(rng.integers(1, 8)))).rstrip() + "z"
-    frame = pd.DataFrame(rng.normal(size=(30, 4)).round(2), columns=["a", "b", "c", "y"])
+def _hints(trial: Trial) -> None:
+    """Have a name with special characters, and paste what notices propose."""
+    letters = "".join(trial.rng.choice(list(DATA["line"]["letters"]), int(trial.rng.integers(1, 8))))
+    name, frame = f"x{letters.rstrip()}z", _named_frame(trial)
     frame.insert(0, name, range(30))
-    frame.to_csv(run.folder / "t.csv", index=False)
-    seen = run.fit("t.csv", codes=(0,)).err
-    typed = run.fit("t.csv", f"dataset.drop=[{name}]", codes=(0, 2, 3)).err
+    frame.to_csv(trial.folder / "t.csv", index=False)
+    seen = _fit(trial, "t.csv").err
+    typed = _fit(trial, "t.csv", f"dataset.drop=[{name}]", codes=(0, 2, 3)).err
     for said, pattern in ((seen, r"of the rows: (.*) leaves it out"), (typed, r"special characters in quotes: (.*)")):
         for hint in re.findall(pattern, said):
-            run.fit("t.csv", *shlex.split(hint))
-            if not run.result.faults:
-                run.expect(f"{name!r}: {hint}", run.model()["names"].tolist() == ["a", "b", "c"])
+            _fit(trial, "t.csv", *shlex.split(hint))
+            _expect_names(trial, f"{name!r}: {hint}", ["a", "b", "c"])
 
 
-def _asking(case: Callable[[_Commands, np.random.Generator], None]) -> Try:
-    return lambda result, folder, rng: case(_Commands(result, folder), rng)
-
-
-_READ_TABLES: Mapping[str, Try] = {
-    "sparse widths": _asking(_widths),
-    "parquet: indexes": _asking(_indexes),
-    "first rows": _asking(_first_rows),
-    "thousands": _asking(_thousands),
-    "file endings": _asking(_endings),
-    "npz: labels": _asking(_labels),
-    "unnamed column": _asking(_unnamed),
+_ASKED_TABLES: Mapping[str, Try] = {
+    "sparse widths": _widths,
+    "parquet: indexes": _indexes,
+    "first rows": _first_rows,
+    "thousands": _thousands,
+    "file endings": _endings,
+    "npz: labels": _labels,
+    "unnamed column": _unnamed,
 }
-_READ_LINES: Mapping[str, Try] = {
-    "names like numbers": _asking(_typed),
-    "pasted hints": _asking(_hints),
-    "interpolations": _asking(_interpolations),
-    "help of examples": _asking(_helped),
+_ASKED_LINES: Mapping[str, Try] = {
+    "names like numbers": _typed,
+    "pasted hints": _hints,
+    "interpolations": _interpolations,
+    "help of examples": _helped,
 }
 
 # Command lines that are changed at random: the answer is a result, or one line and an exit code
 
-_TINY = "repetitions=1 checkpoints=2 tuning=fixed backend=sequential"
-
-_LINES: dict[str, tuple[str, ...]] = {  # by command, lines that work; what takes long or reaches the net is left out
-    "run": (
-        f"run algo=naive k=4 {_TINY} tuning.B=2 out=o",
-        f"run algo=aelr k=4 {_TINY} tuning.B=2 tuning.eta=0.01 algo.split=even algo.average=suffix",
-        f"run algo=ridge dataset=file dataset.path=table.csv dataset.target=y k=2 {_TINY} tuning.B=1",
-    ),
-    "run --dry-run": (
-        "run algo=aelr k=4 checkpoints=[0.1,0.5,1] axis=examples seed=3 n_jobs=1 --dry-run",
-        "run -m algo=aer,aelr k=4,8 repetitions=2 --dry-run",
-        "run algo=popca algo.n_components=2 dataset=coins k=2 --dry-run",
-        "run algo=aerr dataset=power_law dataset.alpha=-2 dataset.d=20 k=4 algo.grid.B=[1,2] --dry-run",
-        "run algo=aesvr dataset=sphere algo.residual=plug_in tuning=theory tuning.B=2 --dry-run",
-        "run experiment=hazan_koren_2012/fig1 protocol=paper dataset=digits_3v5 --dry-run",
-        "run algo=lasso k='range(2,5)' -m out=o --dry-run",
-        "run --cfg job algo=aer",
-        "run +hydra.job.name=x ~seed ++k=3 --dry-run",
-    ),
-    "plot": ("plot left", "plot left left --out figure"),
-    "status": ("status left", "status . --why"),
-    "verify": ("verify left --sample 1 --seed 2", "verify left --all n_jobs=1"),
-    "list": ("list", "list algos", "list datasets", "list experiments"),
-    "reproduce": ("reproduce nothing/at_all --quick n_jobs=1", "reproduce --help"),
-    "check": ("check algo=nothing,naive", "check --help"),
-    "fetch": ("fetch nothing dataset.root=data", "fetch --help"),
-    "no command": ("--help", "--version", "nothing", "-sc bash run algo="),
-}
-
-_LONG = ("run", "reproduce", "check")  # which compute for minutes or hours without the words that these lines have
-
-_VALUES = (
-    *("", "0", "-1", "1e400", "nan", "-.inf", "null", "true", "''", "'", '"', "[", "[]", "[1,[2]]", "{a: 1}", "{", ","),
-    *("a,b", "range(0)", "choice(1,x)", "glob(*)", "interval(0,1)", "${k}", "${", "${nothing}", "${oc.env:NOTHING}"),
-    *(
-        "?",
-        "???",
-        "~",
-        "..",
-        "/",
-        "left",
-        "nowhere/x",
-        "table.csv",
-        "/dev/null",
-        "/proc/self/mem",
-        "é",
-        "\u202e",
-        "1 2",
-    ),
-    *(
-        "1 2",
-        "=",
-        "a=b",
-        "0x10",
-        "1_000",
-        "08",
-        "1.5",
-        "9" * 30,
-        "x" * 5000,
-        "\\",
-        "\t",
-        "--help",
-        "*",
-        "%s",
-        "{}",
-        "@",
-        "#",
-    ),
-)
-_KEYS = (
-    *(
-        "k",
-        "seed",
-        "algo",
-        "algo.grid",
-        "algo.grid.B",
-        "algo.name",
-        "dataset",
-        "dataset.path",
-        "dataset.center",
-        "axis",
-    ),
-    *("tuning.at", "tuning.folds", "out", "protocol", "hydra.mode", "hydra/launcher", "hydra.job.num", "experiment"),
-    *("backend.name", "omit", "learners", "figure", "+new", "~k", "++algo.x", "algo@other", "", ".", "k.x", "[0]"),
-)
-_CHARACTERS = "'\"{}[](),=:$*?~+-./\\ @#!;&|<>%é0\n"
-
 
 def _prepared_lines(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    whole = place / "whole"
+    whole, commands = place / "whole", DATA["line"]["commands"]
     whole.mkdir()
     rng = np.random.default_rng(0)
     np.savetxt(whole / "table.csv", rng.normal(size=(40, 4)), delimiter=",", header="a,b,c,y", comments="")
-    undisturbed(f"run algo=naive k=4 {_TINY} tuning.B=2 out=left", whole)
-    lines = {name: {"whole": whole, "turns": len(lines)} for name, lines in _LINES.items()}
-    return lines | {name: {} for name in _READ_LINES}
+    undisturbed([*commands["run"][0].split(), "out=left"], whole)
+    lines = {name: {"whole": whole, "turns": len(lines)} for name, lines in commands.items()}
+    return lines | {name: {} for name in _ASKED_LINES}
 
 
-def _mistype(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+def _mistype(trial: Trial) -> None:
     """Change a valid line in a few places, and judge the answer."""
-    case = result.trial.case
-    words = shlex.split(_LINES[case][rng.integers(len(_LINES[case]))])
-    for _ in range(rng.integers(1, 4)):
-        words = changed(words, rng, case in _LONG)
-    result.judge(shlex.join(words), forked([word.replace("\0", "") for word in words], folder), (0, 1, 2, 3))
+    words = shlex.split(trial.pick(DATA["line"]["commands"][trial.case]))
+    for _ in range(trial.rng.integers(1, 4)):
+        words = changed(words, trial)
+    trial.run([word.replace("\0", "") for word in words], (0, 1, 2, 3))
 
 
-def changed(words: list[str], rng: np.random.Generator, works: bool) -> list[str]:
+def changed(words: list[str], trial: Trial) -> list[str]:
     """Change a word, or the order of words, so that no line takes long."""
+    data, rng = DATA["line"], trial.rng
+    values, keeps_all = [*data["values"], "x" * 5000], trial.case in data["long"]
     at = int(rng.integers(len(words))) if words else 0
     word, others = words[at] if words else "", words[at + 1 :]
     key, equals, value = word.partition("=")
-    way = int(rng.integers(8))
-    if way == 0 and not works:
-        return [*words[:at], *others]
-    if way == 1:
-        return [*words[:at], word, word, *others]
-    if way == 2:
-        return [words[i] for i in rng.permutation(len(words))]
-    if way in (3, 4) and equals:
-        return [*words[:at], f"{key}={_VALUES[rng.integers(len(_VALUES))]}", *others]
-    if way == 5:
-        new = f"{_KEYS[rng.integers(len(_KEYS))]}={_VALUES[rng.integers(len(_VALUES))]}"
-        return [*words[:at], word, new, *others]
-    if way == 6 and equals:
-        return [*words[:at], f"{_KEYS[rng.integers(len(_KEYS))]}={value}", *others]
     place = int(rng.integers(len(word) + 1))
-    character = _CHARACTERS[rng.integers(len(_CHARACTERS))]
-    if rng.random() < 0.5 and not works:
-        return [*words[:at], word[:place] + word[place + 1 :], *others]
-    return [*words[:at], word[:place] + character + word[place:], *others]
+    new = [word[:place] + trial.pick(data["characters"]) + word[place:]]
+    match int(rng.integers(8)):
+        case 0 if not keeps_all:
+            new = []
+        case 1:
+            new = [word, word]
+        case 2:
+            return [words[i] for i in rng.permutation(len(words))]
+        case 3 | 4 if equals:
+            new = [f"{key}={trial.pick(values)}"]
+        case 5:
+            new = [word, f"{trial.pick(data['keys'])}={trial.pick(values)}"]
+        case 6 if equals:
+            new = [f"{trial.pick(data['keys'])}={value}"]
+        case _ if not keeps_all and trial.pick((True, False)):
+            new = [word[:place] + word[place + 1 :]]
+    return [*words[:at], *new, *others]
 
 
 # Names of any text, which runs, figures and reports must show without a warning
 
-_PARTS: Mapping[str, tuple[str, ...]] = {
-    "formulas": ("$", "$$", "\\$", "_", "^", "{", "}", "\\frac", "%", "\\", "$x_1$", "#", "&", "~"),
-    "scripts": ("é", "ß", "a\u0301", "עברית", "عربى", "हिन्दी", "漢字", "한글", "😀", "👩\u200d🔬", "Ω", "\u00ad"),
-    "controls": ("\x1b[2J", "\x07", "\t", "\n", "\r", "\u202e", "\u2028", "\ufeff", "\x7f", "\x85"),
-    "bytes": ("\udce9", "\udcff\udcfe", "\udc80"),
-    "long": ("x" * 90, "words " * 12, "$" * 80),
-}
-"""By case, what names are made of."""
 
-
-def _name_all(result: TrialResult, folder: Path, rng: np.random.Generator) -> None:
+def _name_all(trial: Trial) -> None:
     """Name a file, attributes, a unit and a study, and draw all that there is."""
-    case = result.trial.case
+    case, folder, rng = trial.case, trial.folder, trial.rng
     text = "formulas" if case == "bytes" else case  # tables are UTF-8
-    file, study = f"{_name(case, rng)}.csv", f"{_name(text, rng)}.db"
-    unit, *columns = (f"{_name(text, rng)}{at}" for at in range(4))
+    names = {"file": f"{_name(case, trial)}.csv", "study": f"{_name(text, trial)}.db", "unit": f"{_name(text, trial)}0"}
+    columns = [f"{_name(text, trial)}{at}" for at in range(1, 4)]
     values = rng.normal(size=(20, 1)) + rng.normal(size=(20, 3))
     frame = pd.DataFrame(values, columns=columns)
     frame["y"] = values.sum(axis=1)
-    frame.to_csv(folder / file, index=False)
+    frame.to_csv(folder / names["file"], index=False)
     pd.DataFrame({"attribute": columns, "cost": 1.0}).to_csv(folder / "costs.csv", index=False)
     some = frame.mask(rng.random(frame.shape) < 0.3)
     some.insert(0, "id", range(20))
     some.to_csv(folder / "table.csv", index=False)
-    fixed = "algo=aelr k=2 repetitions=2 checkpoints=2 tuning=fixed tuning.B=1 tuning.eta=0.1 out=o backend=sequential"
-    run = ["run", "dataset=file", _quoted("dataset.path", file), "dataset.costs=costs.csv"]
-    create = ["study", "create", study, "table=table.csv", "target=y", "id=id", "costs=costs.csv", "algo=aeml"]
-    lines = [
-        [*run, _quoted("dataset.unit", unit), *fixed.split()],
-        ["plot", "o"],
-        ["report", "o"],
-        [*create, f"unit={unit}"],
-        ["study", "show", study],
-        ["report", study],
-    ]
-    for words in lines:
-        answer = forked(words, folder)
-        result.judge(repr(words), answer)
+    for line in DATA["name"]["lines"]:
+        words = [word.format(**names) for word in line.split()]
+        answer = trial.run(words)
         refused = answer.code and case != "controls"  # no table can have line breaks in its header
         if refused or "Warning" in answer.err:
-            result.note("untold", f"{words}: exit code {answer.code}: {answer.err[-1000:]}")
+            trial.note("untold", f"{words}: exit code {answer.code}: {answer.err[-1000:]}")
             break
 
 
-def _name(case: str, rng: np.random.Generator) -> str:
-    parts = _PARTS[case]
+_NAMES = {
+    **DATA["name"]["parts"],
+    "bytes": ["\udce9", "\udcff\udcfe", "\udc80"],
+    "long": ["x" * 90, "words " * 12, "$" * 80],
+}
+
+
+def _name(case: str, trial: Trial) -> str:
     longest = 200  # a study's files beside it have longer names
-    text = "".join(["n", *(f"{parts[rng.integers(len(parts))]}{rng.integers(9)}" for _ in range(rng.integers(1, 4)))])
-    return text[:longest]
-
-
-def _quoted(key: str, value: str) -> str:
-    """Return an override of Hydra whose value is any text without quotes that does not end in a backslash."""
-    return f"{key}='{value}'"
+    parts = (f"{trial.pick(_NAMES[case])}{trial.rng.integers(9)}" for _ in range(trial.rng.integers(1, 4)))
+    return "".join(["n", *parts])[:longest]
 
 
 KINDS = {
-    "table": Kind("tables", 252, _prepared_tables, {**dict.fromkeys(_TABLES, _read_table), **_READ_TABLES}),
-    "line": Kind("lines", 555, _prepared_lines, {**dict.fromkeys(_LINES, _mistype), **_READ_LINES}),
-    "name": Kind("names", 30, lambda place, count: alike(_PARTS), _name_all),
+    "table": Kind(252, _prepared_tables, {**dict.fromkeys(_TABLES, _read_table), **_ASKED_TABLES}),
+    "line": Kind(555, _prepared_lines, {**dict.fromkeys(DATA["line"]["commands"], _mistype), **_ASKED_LINES}),
+    "name": Kind(30, lambda place, count: alike(_NAMES), _name_all),
 }

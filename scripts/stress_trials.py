@@ -2,7 +2,6 @@
 
 import os
 import resource
-import select
 import shutil
 import signal
 import subprocess
@@ -13,10 +12,13 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
+from steady_output import without_seconds
 
 FAULTS = ("wrong", "tracebacks", "hangs", "orphans", "leftovers", "untold")
 """Results that differ without a message; tracebacks; hangs; processes, files left over; no clear line."""
@@ -24,13 +26,15 @@ FAULTS = ("wrong", "tracebacks", "hangs", "orphans", "leftovers", "untold")
 LIMIT = 120.0
 """Seconds after which a command counts as hanging; on a busy machine, the slowest takes less than half."""
 
-_LINES = 4
-"""Most lines of an error message: one, and one for each further cell of a sweep."""
+DATA: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("stress.yaml").read_text(encoding="utf-8"))
+"""By kind, the commands, texts and numbers that its trials take."""
 
-_GRACE = 20.0
-"""Seconds within which processes must notice that their parent has ended."""
-
+_LINES = 4  # most lines of an error message: one, and one for each further cell of a sweep
+_GRACE = 20.0  # seconds within which processes must notice that their parent has ended
 _SHARED_MEMORY = Path("/dev/shm")
+
+Line = str | Sequence[str]
+"""A command line without ``budgetreg``, as text if no word has blanks."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ class Answer:
     hung: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Trial:
-    """A trial.
+    """A trial, and the faults that it shows.
 
     Attributes
     ----------
@@ -63,40 +67,52 @@ class Trial:
         What is done to the program, and to which part of it.
     number, seed : int
         Number of the trial and seed, which decide all its random choices.
-    place : Path
-        Folder that the trials of a kind share.
+    turn : int
+        How many trials of the case come before this one.
     options : mapping
         What was prepared for the case.
+    folder : Path
+        Where commands run.
+    faults : dict
+        A description of the first fault of each sort.
     """
 
     kind: str
     case: str
     number: int
     seed: int
-    place: Path
-    options: Mapping[str, Any] = field(default_factory=dict)
+    turn: int
+    options: Mapping[str, Any]
+    folder: Path
+    faults: dict[str, str] = field(default_factory=dict)
 
-    def turn(self, cases: int) -> int:
-        """Return how many trials of the case come before this one, if all cases take turns."""
-        return self.number // cases
-
-    @property
+    @cached_property
     def rng(self) -> np.random.Generator:
         """Return the random generator of the trial."""
         return np.random.default_rng([self.seed, self.number, *f"{self.kind} {self.case}".encode()])
 
+    def pick(self, values: Sequence[Any]) -> Any:
+        """Return one of some values."""
+        return values[int(self.rng.integers(len(values)))]
 
-@dataclass
-class TrialResult:
-    """The faults of a trial, each with a description."""
+    def next_of(self, values: Sequence[Any]) -> Any:
+        """Return the value whose turn it is."""
+        return values[self.turn % len(values)]
 
-    trial: Trial
-    faults: dict[str, str] = field(default_factory=dict)
+    def run(self, line: Line, codes: Sequence[int] = (0, 2, 3), **how: Any) -> Answer:
+        """Run a command, see `forked`, judge how it ends, and return that."""
+        answer = forked(line, self.folder, **how)
+        self.judge(str(line), answer, codes)
+        return answer
 
-    def note(self, fault: str, seen: str) -> None:
-        """Note a fault; only the first of its kind is kept."""
-        assert fault in FAULTS
-        self.faults.setdefault(fault, seen)
+    def end(
+        self, process: "subprocess.Popen[str]", what: str, codes: Sequence[int] = (0,), limit: float | None = None
+    ) -> Answer:
+        """Wait until a command ends, judge how, and return that; none of its processes may live on."""
+        answer = ended(process, limit)
+        self.judge(what, answer, codes)
+        self.without_orphans(process.pid)
+        return answer
 
     def judge(self, what: str, answer: Answer, codes: Sequence[int] = (0, 2, 3)) -> None:
         """Note a fault if a command ended badly."""
@@ -109,9 +125,45 @@ class TrialResult:
         elif answer.code not in codes or (answer.code in (2, 3) and not 1 <= len(lines) <= _LINES):
             self.note("untold", seen)
 
+    def note(self, fault: str, seen: str) -> None:
+        """Note a fault; only the first of its sort is kept."""
+        assert fault in FAULTS
+        self.faults.setdefault(fault, seen)
 
-Try = Callable[[TrialResult, Path, np.random.Generator], None]
-"""Carries out a trial in a folder, and notes its faults."""
+    def expect(self, right: bool, seen: str, fault: str = "wrong") -> None:
+        """Note a fault if something is not right, and nothing before it went wrong."""
+        if not right and not self.faults:
+            self.note(fault, seen)
+
+    def compare(self, out: str, expected: Mapping[str, bytes]) -> None:
+        """Note files in a folder that differ from those of an undisturbed run."""
+        here = snapshot(self.folder / out)
+        if other := [name for name in expected if here.get(name) != expected[name]]:
+            self.note("wrong", f"{out}: differ: {', '.join(other)}")
+        if more := sorted(set(here) - set(expected)):
+            self.note("leftovers", f"{out}: left: {', '.join(more)}")
+
+    def without_orphans(self, leader: int) -> None:
+        """Note the processes of a session that outlive its leader, and end them."""
+        deadline = time.monotonic() + _GRACE
+        while session(leader) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if left := session(leader):
+            self.note("orphans", f"processes {sorted(left)} live on")
+            end_session(leader)
+
+    def without_leftovers(self, processes: Iterable[int] = ()) -> None:
+        """Note temporary files left over in the folders of `environment`, and some processes' shared memory."""
+        left = [*(self.folder / "tmp").iterdir(), *(self.folder / "cache").rglob("*.tmp")]
+        names = {str(process) for process in processes}
+        if names and _SHARED_MEMORY.is_dir():
+            left += [path for path in _SHARED_MEMORY.iterdir() if names & set(path.name.replace("_", "-").split("-"))]
+        if left:
+            self.note("leftovers", f"left: {', '.join(map(str, left))}")
+
+
+Try = Callable[[Trial], None]
+"""Carries out a trial, and notes its faults."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +172,6 @@ class Kind:
 
     Attributes
     ----------
-    option : str
-        The option of `stress.py` that sets their number.
     trials : int
         Their number in a full run.
     prepared : callable
@@ -131,22 +181,28 @@ class Kind:
         How each case is tried, or all of them.
     """
 
-    option: str
     trials: int
     prepared: Callable[[Path, int], Mapping[str, Mapping[str, Any]]]
     cases: Mapping[str, Try] | Try
 
-    def tried(self, trial: Trial) -> TrialResult:
+    def tried(self, trial: Trial) -> Trial:
         """Carry out a trial in a new folder, deep enough that what is written to .. stays in it."""
-        result, place = TrialResult(trial), Path(tempfile.mkdtemp(dir=trial.place))
-        folder = place / "some" / "where"
+        place = Path(tempfile.mkdtemp(dir=trial.folder))
+        trial.folder = place / "some" / "where"
         if "whole" in trial.options:
-            shutil.copytree(trial.options["whole"], folder)
-        else:
-            folder.mkdir(parents=True)
-        (self.cases if callable(self.cases) else self.cases[trial.case])(result, folder, trial.rng)
+            shutil.copytree(trial.options["whole"], trial.folder)
+        environment(trial.folder)
+        (self.cases if callable(self.cases) else self.cases[trial.case])(trial)
         shutil.rmtree(place, ignore_errors=True)
-        return result
+        return trial
+
+
+def overwrite(content: bytearray, rng: np.random.Generator, letters: bytes = bytes(range(256))) -> bytearray:
+    """Overwrite up to 64 bytes of some content at random."""
+    start, length = int(rng.integers(len(content))), int(rng.integers(1, 65))
+    new = rng.choice(list(letters), len(content[start : start + length]))
+    content[start : start + length] = bytes(new.tolist())
+    return content
 
 
 def alike(cases: Iterable[str], **options: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -154,7 +210,7 @@ def alike(cases: Iterable[str], **options: Any) -> Mapping[str, Mapping[str, Any
     return dict.fromkeys(cases, options)
 
 
-def undisturbed(words: str | Sequence[str], folder: Path, *, fork: bool = True) -> Answer:
+def undisturbed(line: Line, folder: Path, *, fork: bool = True) -> Answer:
     """Run a command that trials will disturb.
 
     Raises
@@ -162,10 +218,9 @@ def undisturbed(words: str | Sequence[str], folder: Path, *, fork: bool = True) 
     RuntimeError
         If it fails.
     """
-    given = words.split() if isinstance(words, str) else words
-    answer = forked(given, folder) if fork else ended(started(given, folder))
+    answer = forked(line, folder) if fork else ended(started(line, folder))
     if answer.code:
-        raise RuntimeError(f"{words}: exit code {answer.code} undisturbed\n{answer.err}")
+        raise RuntimeError(f"{line}: exit code {answer.code} undisturbed\n{answer.err}")
     return answer
 
 
@@ -189,12 +244,13 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def started(
-    words: Sequence[str],
+    line: Line,
     folder: Path,
     variables: Mapping[str, str] | None = None,
     before: Callable[[], object] | None = None,
 ) -> "subprocess.Popen[str]":
-    """Start the command in a new session, with the folders of `environment`, more variables and what it does first."""
+    """Start a command in a new session, with the folders of `environment`, more variables and what it does first."""
+    words = line.split() if isinstance(line, str) else line
     return subprocess.Popen(
         [sys.executable, "-m", "budgetreg", *words],
         cwd=folder,
@@ -204,16 +260,17 @@ def started(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        restore_signals=False,  # Python, which a fork is already, ignores some
         text=True,
         errors="replace",
     )
 
 
-def ended(process: "subprocess.Popen[str]", limit: float = LIMIT) -> Answer:
-    """Wait until a command ends, and return how."""
+def ended(process: "subprocess.Popen[str]", limit: float | None = None) -> Answer:
+    """Wait until a command ends, by default at most for `LIMIT` seconds, and return how."""
     hung = False
     try:
-        out, err = process.communicate(timeout=limit)
+        out, err = process.communicate(timeout=limit or LIMIT)
     except subprocess.TimeoutExpired:
         hung = True
         end_session(process.pid)
@@ -221,14 +278,12 @@ def ended(process: "subprocess.Popen[str]", limit: float = LIMIT) -> Answer:
     return Answer(process.returncode, out, err, hung)
 
 
-def forked(
-    words: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None, limit: float | None = None
-) -> Answer:
-    """Run the command in a fork of this process, which has imported all that the command needs.
+def forked(line: Line, folder: Path, before: Callable[[], object] = lambda: None, limit: float | None = None) -> Answer:
+    """Run a command in a fork of this process, which has imported all that the command needs.
 
     Parameters
     ----------
-    words : sequence of str
+    line : str or sequence of str
         What follows ``budgetreg``.
     folder : Path
         Where it runs; its folders are those of `environment`.
@@ -237,47 +292,20 @@ def forked(
     limit : float, optional
         Seconds after which it is killed; `LIMIT` by default.
     """
-    variables = environment(folder)
-    pipes = [os.pipe(), os.pipe()]
-    process = os.fork()
-    if not process:
-        _answer_as_copy(words, folder, variables, [write for _, write in pipes], before)
-    for _, write in pipes:
-        os.close(write)
-    printed: dict[int, bytes] = {read: b"" for read, _ in pipes}
-    status, hung, deadline = None, False, time.monotonic() + (limit or LIMIT)
-    open_pipes = set(printed)
-    while status is None or select.select(list(open_pipes), [], [], 0)[0]:
-        for read in select.select(list(open_pipes), [], [], 0.02)[0]:
-            piece = os.read(read, 1 << 16)
-            printed[read] += piece
-            if not piece:
-                open_pipes.discard(read)
-        if status is None and os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        elif status is None and not hung and time.monotonic() > deadline:
-            hung = True
-            end_session(process)
-    for read in printed:
-        os.close(read)
-    out, err = (printed[read].decode(errors="replace") for read, _ in pipes)
-    end_session(process)  # with what it started
-    return Answer(status, out, err, hung)
+    words = line.split() if isinstance(line, str) else line
+    # What was to happen before another program starts happens instead of it.
+    process = started(words, folder, before=partial(_answer_as_copy, words, environment(folder), before))
+    answer = ended(process, limit)
+    end_session(process.pid)  # with what it started
+    return answer
 
 
-def _answer_as_copy(
-    words: Sequence[str], folder: Path, variables: Mapping[str, str], pipes: Sequence[int], before: Callable[[], object]
-) -> None:
+def _answer_as_copy(words: Sequence[str], variables: Mapping[str, str], before: Callable[[], object]) -> None:
     code = 1
     try:
-        os.setsid()
-        os.chdir(folder)
+        os.closerange(3, 1 << 16)  # another program would have none of these files, one of which subprocess waits for
         os.environ.clear()
         os.environ.update(variables)
-        with Path(os.devnull).open() as nothing:
-            os.dup2(nothing.fileno(), 0)
-        for number, pipe in zip((1, 2), pipes, strict=True):
-            os.dup2(pipe, number)
         sys.stdin, sys.stdout, sys.stderr = (
             os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
         )
@@ -318,28 +346,6 @@ def end_session(leader: int) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def note_orphans(result: TrialResult, leader: int) -> None:
-    """Note the processes of a session that outlive its leader, and end them."""
-    deadline = time.monotonic() + _GRACE
-    while session(leader) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    left = session(leader)
-    if left:
-        result.note("orphans", f"processes {sorted(left)} live on")
-        end_session(leader)
-
-
-def note_leftovers(result: TrialResult, folder: Path, processes: set[int]) -> None:
-    """Note temporary files left over in the folders of `environment` and in shared memory."""
-    left = [path for path in (folder / "tmp").iterdir()]
-    left += [path for path in (folder / "cache").rglob("*.tmp")]
-    if _SHARED_MEMORY.is_dir():
-        names = {str(process) for process in processes}
-        left += [path for path in _SHARED_MEMORY.iterdir() if names & set(path.name.replace("_", "-").split("-"))]
-    if left:
-        result.note("leftovers", f"left: {', '.join(map(str, left))}")
-
-
 def snapshot(folder: Path) -> dict[str, bytes]:
     """Return the contents of all files in a folder by name, without times and what depends on their order."""
     contents = {
@@ -349,22 +355,5 @@ def snapshot(folder: Path) -> dict[str, bytes]:
         if name.endswith(("manifest.json", ".receipt.json", "journal.jsonl", "models.jsonl")):
             contents[name] = b""
         elif name.endswith("runs.csv"):
-            contents[name] = _without_seconds(content)
+            contents[name] = without_seconds(content)
     return contents
-
-
-def _without_seconds(table: bytes) -> bytes:
-    rows = [row.split(b",") for row in table.splitlines()]
-    place = rows[0].index(b"seconds")
-    return b"\n".join(b",".join([*row[:place], *row[place + 1 :]]) for row in rows)
-
-
-def compare(result: TrialResult, folder: Path, expected: Mapping[str, bytes]) -> None:
-    """Note files of a folder that differ from those of an undisturbed run."""
-    here = snapshot(folder) if folder.is_dir() else {}
-    other = [name for name in expected if here.get(name) != expected[name]]
-    more = sorted(set(here) - set(expected))
-    if other:
-        result.note("wrong", f"{folder}: differ: {', '.join(other)}")
-    if more:
-        result.note("leftovers", f"{folder}: left: {', '.join(more)}")

@@ -68,14 +68,7 @@ from budgetreg.study.model import JointModel, learn
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "study_accuracy.csv"
 SEEDS, K = 10, 4
-EXAMPLES = {
-    "diabetes": 221,
-    "breast_cancer": 284,
-    "wine": 89,
-    "neighbours": 300,
-    "independent": 300,
-    "factors": 300,
-}
+EXAMPLES = {"diabetes": 221, "breast_cancer": 284, "wine": 89, "neighbours": 300, "independent": 300, "factors": 300}
 """Examples of a study, by table."""
 
 UNIFORM = 3
@@ -160,31 +153,29 @@ def _study(name: str, seed: int) -> list[dict[str, object]]:
 def summary(results: pd.DataFrame) -> pd.DataFrame:
     """Return what is printed, by table and for all."""
     ratio = results["estimate"] / results["truth"]
-    columns = {
-        "covered": (results["low"] <= results["truth"]) & (results["truth"] <= results["high"]),
-        "mean ratio": ratio,
-        "median error": (ratio - 1).abs(),
-    }
+    judged = results[["table", "what"]].assign(
+        **{
+            "covered": results["truth"].between(results["low"], results["high"]),
+            "mean ratio": ratio,
+            "median error": (ratio - 1).abs(),
+        }
+    )
     how = {"covered": "mean", "mean ratio": "mean", "median error": "median"}
-    judged = results[["table", "what"]].assign(**columns)
-    everything = judged.assign(table="all")
-    return pd.concat([judged, everything]).groupby(["what", "table"]).agg(how)
+    return pd.concat([judged, judged.assign(table="all")]).groupby(["what", "table"]).agg(how)
 
 
 def main() -> None:
     """Simulate what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("-j", type=int, default=1, metavar="N", help="processes (1)")
-    parser.add_argument("--seeds", type=int, nargs=2, default=(0, SEEDS), metavar=("FROM", "TO"), help="(0 10)")
-    parser.add_argument("--out", type=Path, default=FILE, help="the table that is written")
     options = parser.parse_args()
-    done = pd.read_csv(options.out).to_dict("records") if options.out.exists() else []
+    done = pd.read_csv(FILE).to_dict("records") if FILE.exists() else []
     finished = {(row["table"], row["seed"]) for row in done}
-    missing = [(name, seed) for seed in range(*options.seeds) for name in EXAMPLES if (name, seed) not in finished]
+    missing = [(name, seed) for seed in range(SEEDS) for name in EXAMPLES if (name, seed) not in finished]
     for rows in Parallel(n_jobs=options.j, return_as="generator_unordered")(delayed(study)(*each) for each in missing):
         done += rows
         results = pd.DataFrame(done).sort_values(["table", "seed", "what"])
-        write_atomically(options.out, results.to_csv(index=False, float_format="%.4g").encode())
+        write_atomically(FILE, results.to_csv(index=False, float_format="%.4g").encode())
     print(summary(pd.DataFrame(done)).round(3).to_string())
 
 

@@ -94,12 +94,11 @@ def main() -> None:
     """Reveal, draw and write the files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", default="data", help="folder that holds MNIST/raw")
-    parser.add_argument("--out", type=Path, default=TARGET, help="folder of the files")
     arguments = parser.parse_args()
     mnist = Mnist(arguments.root, DIGITS)
     with own_settings():
         picture = reveal_images(mnist.load(), mnist.name, K)
-        for path in write_figure(draw(picture, K), text(picture, mnist.name, K), arguments.out, "fig1"):
+        for path in write_figure(draw(picture, K), text(picture, mnist.name, K), TARGET, "fig1"):
             print(path)
 
 

@@ -1,10 +1,8 @@
 """Numbers in prose agree with the CSV files that their markers name."""
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
+import check_numbers as numbers
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,17 +17,6 @@ aelr,4,0,20,0.345,"algo=aelr,k=4"
 CLAIMS = "claim,protocol,verdict,estimate\nend,paper,holds,-0.4321\nend,literal,fails,1.5\nlow,paper,holds,8436\n"
 
 
-@pytest.fixture(scope="module")
-def numbers() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("check_numbers", ROOT / "scripts" / "check_numbers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["check_numbers"] = module  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     for name, content in (("curves.csv", CURVES), ("claims.csv", CLAIMS)):
@@ -39,7 +26,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(not (ROOT / "results").is_dir(), reason="a source distribution has no results")
-def test_the_numbers_of_this_repository_agree(numbers: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_numbers_of_this_repository_agree(capsys: pytest.CaptureFixture[str]) -> None:
     assert numbers.main([]) == 0, capsys.readouterr().out
 
 
@@ -65,9 +52,7 @@ def test_the_numbers_of_this_repository_agree(numbers: ModuleType, capsys: pytes
         ),
     ],
 )
-def test_a_number_agrees_with_what_its_marker_selects(
-    numbers: ModuleType, checkout: Path, marker: str, printed: str
-) -> None:
+def test_a_number_agrees_with_what_its_marker_selects(checkout: Path, marker: str, printed: str) -> None:
     (found,) = numbers.cited(f"It is {printed}<!-- {marker} -->.", checkout)
     assert found.problem == ""
     assert found.true == printed
@@ -86,9 +71,7 @@ def test_a_number_agrees_with_what_its_marker_selects(
         ("a/b/claims.csv: claim=end protocol=paper verdict", "no number"),
     ],
 )
-def test_a_marker_that_selects_no_single_number_is_a_problem(
-    numbers: ModuleType, checkout: Path, marker: str, problem: str
-) -> None:
+def test_a_marker_that_selects_no_single_number_is_a_problem(checkout: Path, marker: str, problem: str) -> None:
     (found,) = numbers.cited(f"It is 0.5<!-- {marker} -->.", checkout)
     assert not found.agrees
     assert problem in found.problem
@@ -96,14 +79,14 @@ def test_a_marker_that_selects_no_single_number_is_a_problem(
 
 @pytest.mark.parametrize("words", ["94 s", "about", "**0.5** or so"])
 def test_a_marker_without_a_number_before_it_is_a_problem(
-    numbers: ModuleType, checkout: Path, words: str, capsys: pytest.CaptureFixture[str]
+    checkout: Path, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (checkout / "README.md").write_text(f"It is\n{words}<!-- a/b/curves.csv: algo=aer k=8 last test_relative -->.\n")
     assert numbers.main([], checkout) == 1
     assert "README.md:2: no number stands right before the marker (a/b/curves.csv" in capsys.readouterr().out
 
 
-def test_a_table_can_be_of_ratios(numbers: ModuleType, checkout: Path) -> None:
+def test_a_table_can_be_of_ratios(checkout: Path) -> None:
     marker = "table a/b/curves.csv: algo=aer test_relative / algo=aelr test_relative columns=k"
     table = "| at the end | 4 |\n|---|---|\n| 20<!-- examples=20 --> | 1.32 |\n"
     indented = table.replace("|", "  |", 1).replace("\n|", "\n  |")
@@ -113,7 +96,7 @@ def test_a_table_can_be_of_ratios(numbers: ModuleType, checkout: Path) -> None:
 
 
 def test_stale_numbers_are_reported_with_their_line_and_fixed(
-    numbers: ModuleType, checkout: Path, capsys: pytest.CaptureFixture[str]
+    checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = checkout / "README.md"
     page.write_text(

@@ -5,12 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import golden
 import pytest
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import golden  # noqa: E402
 
 OUTCOME: dict[str, Any] = {
     "exit code": 0,

@@ -5,14 +5,12 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import mutants
+import mutation
 import pytest
+from mutation import Mutant, around, rewrite
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import mutants  # noqa: E402
-import mutation  # noqa: E402
-from mutation import Mutant, around, rewrite  # noqa: E402
 
 
 @pytest.mark.parametrize("mutant", mutants.mutants(), ids=lambda mutant: mutant.name)

@@ -10,12 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from steady_output import KERNELS, PROGRESS
 
 from tests.pages.written import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from steady_output import KERNELS, PROGRESS
 
 SECONDS = 600
 PAGES = (
