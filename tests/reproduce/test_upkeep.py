@@ -14,8 +14,7 @@ from budgetreg.config.nested import number_ranges
 from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.reproduction import _run
-from budgetreg.reproduce.verification import cell_problems, read_once, verify_merged
-from budgetreg.runs.verification import Sample
+from budgetreg.reproduce.verification import Sample, cell_problems, read_once, verify_merged
 
 RECIPE = """# @package _global_
 # A toy: AELR against ridge on handwritten digits

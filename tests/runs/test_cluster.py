@@ -20,11 +20,11 @@ import pytest
 
 from budgetreg import api
 from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.reproduce.verification import Sample, verify_run
 from budgetreg.runs import cluster as subject
 from budgetreg.runs.cluster import ClusterLost
 from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute
-from budgetreg.runs.verification import Sample, verify_run
 from budgetreg.runs.workers import WorkerDied
 from tests.runs.test_runner import PATIENCE, ROOT, alive, computed, curves, reference, start, wait_until
 from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run

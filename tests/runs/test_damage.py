@@ -15,6 +15,7 @@ from budgetreg.cli.app import main
 from budgetreg.common.errors import DataError, UserError
 from budgetreg.common.files import Damaged, content_of, signed
 from budgetreg.reproduce import merged
+from budgetreg.reproduce.verification import Sample, verify_run
 from budgetreg.runs import manifest as manifest_module
 from budgetreg.runs import store as store_module
 from budgetreg.runs.journal import read_journal, read_lines, read_status
@@ -22,7 +23,6 @@ from budgetreg.runs.manifest import read_tables
 from budgetreg.runs.models import read_regressors
 from budgetreg.runs.series import Series, read_series
 from budgetreg.runs.store import Store
-from budgetreg.runs.verification import Sample, verify_run
 from tests.damage import flip
 from tests.toy_runs import toy_entry, toy_line, toy_plan
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from budgetreg.reproduce.verification import largest_difference
 from budgetreg.runs.manifest import apart, provenance
 from budgetreg.runs.tables import rows_of, tables_of
-from budgetreg.runs.verification import largest_difference
 from tests.toy_runs import toy_entry, toy_plan
 
 

@@ -12,9 +12,9 @@ from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.common.files import signed
+from budgetreg.reproduce.verification import Computation, Sample, compare, recompute, verify_run
 from budgetreg.runs.manifest import identity_of, provenance, whole_identity
 from budgetreg.runs.tables import rows_of, tables_of
-from budgetreg.runs.verification import Computation, Sample, compare, recompute, verify_run
 from tests.toy_runs import toy_entry, toy_plan, toy_repetitions
 
 CHOICES = {"algo": "aelr", "k": 4, "tuning": "fixed", "tuning.B": 2, "tuning.eta": 0.01, "backend": "sequential"}
