@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from contextlib import suppress
@@ -379,24 +378,6 @@ def test_lines_count_what_repetitions_that_advance_together_have_done(tmp_path, 
             time.sleep(0.1)
     numbers = [line.partition(" of ")[0] for line in capfd.readouterr().err.splitlines()]
     assert numbers == ["budgetreg: four: 1", "budgetreg: four: 2"]
-
-
-def test_an_interruption_while_progress_begins_leaves_no_error(monkeypatch):
-    class Interrupted(threading.Thread):
-        def start(self):
-            super().start()
-            raise KeyboardInterrupt
-
-        def run(self):
-            time.sleep(0.2)  # by then the file of the slots may be gone
-            super().run()
-
-    monkeypatch.setattr(progress.threading, "Thread", Interrupted)
-    with pytest.raises(KeyboardInterrupt), progress.progress_bar("four", 4):
-        raise AssertionError("the block has begun")
-    for thread in threading.enumerate():
-        if isinstance(thread, Interrupted):
-            thread.join()
 
 
 def test_short_runs_are_silent_without_a_terminal(tmp_path, monkeypatch, capfd):
