@@ -91,22 +91,6 @@ class Connection:
                     self.threads()
             yield future
 
-    def result(self, future: Any) -> Any:
-        """Return the result of a future that has ended, or raise what it has raised.
-
-        Raises
-        ------
-        ClusterLost
-            If the scheduler does not answer in time.
-        """
-        while True:
-            try:
-                return future.result(timeout=_limit())
-            except TimeoutError:
-                if future.status == "error":  # the task itself has raised it
-                    raise
-                self.threads()
-
     def lost(self) -> ClusterLost:
         """Return the error that the scheduler has stopped answering."""
         return ClusterLost(
@@ -186,7 +170,7 @@ def _result(scheduler: Connection, future: Any) -> list[Entry]:
     from distributed.scheduler import KilledWorker
 
     try:
-        result: list[Entry] = scheduler.result(future)
+        result: list[Entry] = future.result(timeout=_limit())
     except UserError:
         raise
     except KilledWorker as error:
