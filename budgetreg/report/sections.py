@@ -15,6 +15,7 @@ from budgetreg.analysis.outside import recorded
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import content_of_regular, files_below, refuse_foreign, write_atomically
 from budgetreg.data.registry import ALL
+from budgetreg.data.tables import damage_reported
 from budgetreg.figures import advice
 from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
 from budgetreg.figures.registry import plot
@@ -159,10 +160,8 @@ def _from_outside(candidates: Sequence[Candidate], table: Path) -> list[Candidat
     """Return what stands beside the runs in the table of a recommendation, if that is there."""
     if not table.is_file():
         return []
-    try:
+    with damage_reported(table, ValueError, KeyError, TypeError, csv.Error):
         return recorded(rows_of(content_of_regular(table)), candidates)
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
-        raise DataError(f"{table} is damaged: the budgetreg advise that made it writes it again") from error
 
 
 def about_fits(series: Sequence[Series]) -> Section:

@@ -6,8 +6,7 @@ digest of its configuration is that of the recipe and they have as many repetiti
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -108,12 +107,9 @@ def read_rows(folder: Path) -> dict[str, dict[str, _Rows]]:
     if not has_tables(folder):
         raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: reproduce the figure again")
     cells: dict[str, dict[str, _Rows]] = {}
-    with _undamaged(folder):
-        for name, rows in _tables(folder).items():
-            for row in rows:
-                if None in row.values():  # where `DictReader` finds no value
-                    raise ValueError(f"{name} has an incomplete row")
-                cells.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
+    for name, rows in _tables(folder).items():
+        for row in rows:
+            cells.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
     return cells
 
 
@@ -145,10 +141,8 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     DataError
         If there is no run, or a file is damaged.
     """
-    manifest = run_manifest(folder)
-    with _undamaged(folder):
-        (recorded,) = cells_of(manifest)
-        return CellResults.of(cell, cell.config.recorded(), recorded, _tables(folder))
+    (recorded,) = cells_of(run_manifest(folder))
+    return CellResults.of(cell, cell.config.recorded(), recorded, _tables(folder))
 
 
 def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
@@ -162,21 +156,20 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
     manifest = read_merged_manifest(folder)
     if manifest is None or not has_tables(folder):
         return {}
-    with _undamaged(folder):
-        by_digest = {recorded.digest: recorded for recorded in cells_of(manifest)}
-        try:
-            rows = read_rows(folder)
-        except Damaged as error:
-            say(f"{error}: it is not used, but made again")
-            return {}
-        current = {}
-        for cell in cells:
-            recorded = by_digest.get(cell.digest)
-            if recorded is not None and recorded.name in rows:
-                results = CellResults.of(cell, recorded.config, recorded, rows[recorded.name])
-                if results.holds(cell.config.repetitions):
-                    current[cell.name] = results
-        return current
+    by_digest = {recorded.digest: recorded for recorded in cells_of(manifest)}
+    try:
+        rows = read_rows(folder)
+    except Damaged as error:
+        say(f"{error}: it is not used, but made again")
+        return {}
+    current = {}
+    for cell in cells:
+        recorded = by_digest.get(cell.digest)
+        if recorded is not None and recorded.name in rows:
+            results = CellResults.of(cell, recorded.config, recorded, rows[recorded.name])
+            if results.holds(cell.config.repetitions):
+                current[cell.name] = results
+    return current
 
 
 def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResults]) -> None:
@@ -239,14 +232,6 @@ def manifest_of(recipe: Recipe, config: Tree, by_name: Mapping[str, CellResults]
         )
     described = {"recipe": recipe.name, "title": recipe.title, "differs": recipe.differs}
     return {**described, "config": config, "sources": sources, **tables, "cells": cells}
-
-
-@contextmanager
-def _undamaged(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder}: its results are damaged ({error}): remove the folder and reproduce it") from error
 
 
 def _tables(folder: Path) -> dict[str, _Rows]:

@@ -31,7 +31,6 @@ from budgetreg.runs.workers import (
     interrupts_ignored,
     keep_freed_memory,
     pin_blas_threads,
-    termination_deferred,
 )
 
 _PERIOD = 2.0  # seconds without a result after which the scheduler is asked whether it is there
@@ -280,7 +279,7 @@ def _started(stack: ExitStack, loop: Any, n_workers: int) -> str:
     with os_errors_explained("write temporary files"):
         folder = stack.enter_context(scratch_folder())
     stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
-    with interrupts_ignored(), termination_deferred():
+    with interrupts_ignored():
         cluster = LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,

@@ -12,7 +12,7 @@ import numpy as np
 
 from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.common.errors import ConfigError, DataError, quoted
-from budgetreg.common.files import Damaged, content_of_regular, files_below, regular
+from budgetreg.common.files import Damaged, content_of_regular, regular
 from budgetreg.common.notices import say
 from budgetreg.config.nested import number_ranges
 from budgetreg.data.attributes import UNIT
@@ -25,7 +25,7 @@ from budgetreg.data.text_files import first_index, open_libsvm
 from budgetreg.protocol.calibration import probability
 from budgetreg.runs.journal import read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
-from budgetreg.runs.tables import MANIFEST, MODEL, MODEL_ARRAYS, MODELS, PREDICTION_COLUMNS, as_csv
+from budgetreg.runs.tables import MODEL, MODEL_ARRAYS, MODELS, PREDICTION_COLUMNS, as_csv
 
 if TYPE_CHECKING:
     from budgetreg.runs.series import Results
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
-_MOST_RUNS = 9
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -262,8 +261,6 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         alone = folder.is_file()
     if alone and repetition is not None:
         raise ConfigError(f"repetition={repetition}: {folder} holds one model")
-    if not alone:
-        _refuse_sweep(folder)
     learned = read_regressor_file(folder) if alone else read_regressors(folder, repetition)
     with reading(path):
         if not path.is_dir():
@@ -314,19 +311,6 @@ def _applied(learned: Arrays, data: Dataset, columns: np.ndarray) -> tuple[np.nd
                 each = list(map(probability, each, learned["share"].tolist(), learned["explained"].tolist()))
                 probabilities[rows] = np.mean(each, axis=0)
     return values, probabilities
-
-
-def _refuse_sweep(folder: Path) -> None:
-    """Refuse a folder above runs, with their names.
-
-    Raises
-    ------
-    DataError
-    """
-    below = [str(file.parent) for file in files_below(folder, MANIFEST)]
-    if below and str(folder) not in below:
-        more = f" and {len(below) - _MOST_RUNS} more (see budgetreg status)" if len(below) > _MOST_RUNS else ""
-        raise DataError(f"{folder} holds no run itself; the runs below it: {', '.join(below[:_MOST_RUNS])}{more}")
 
 
 def _models_used(results: "Results", repetition: int | None) -> str:

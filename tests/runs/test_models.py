@@ -229,16 +229,6 @@ def test_two_labels_have_probabilities(tmp_path, capsys):
     )
 
 
-def test_the_runs_below_a_folder_are_listed(tmp_path, run, capsys):
-    fill(tmp_path / "sweep" / "a")
-    for number in range(10):
-        shutil.copytree(run, tmp_path / "sweep" / f"b{number}")
-    code, out, err = predict(capsys, tmp_path / "sweep", tmp_path / "new.csv")
-    assert (code, out, err.count("\n")) == (3, "", 1)
-    names = ", ".join(str(tmp_path / "sweep" / name) for name in ("a", *(f"b{number}" for number in range(8))))
-    assert f"sweep holds no run itself; the runs below it: {names} and 2 more (see budgetreg status)" in err
-
-
 def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
     short = table(tmp_path / "short.csv", {"rich": X[:, 2], "old": X[:, 0]})
     np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)))
