@@ -59,6 +59,7 @@ from budgetreg.algorithms.factors import StreamingFactorAnalysis  # noqa: E402
 from budgetreg.algorithms.hazan_koren_2012.gradients import STATES, GradientLearner, aelr, aerr  # noqa: E402
 from budgetreg.algorithms.learner import BudgetSplit, Learner, SideInformation  # noqa: E402
 from budgetreg.algorithms.streaming_subspaces import StreamingLearner  # noqa: E402
+from budgetreg.algorithms.tasks import mean_loss  # noqa: E402
 from budgetreg.common.files import write_atomically  # noqa: E402
 from budgetreg.common.streams import generator  # noqa: E402
 from budgetreg.data.attributes import read_prices  # noqa: E402
@@ -73,7 +74,6 @@ from budgetreg.protocol.plan import Plan  # noqa: E402
 from budgetreg.protocol.repetitions import run_repetitions  # noqa: E402
 from budgetreg.revealed.designs import fixed_size, working_probabilities  # noqa: E402
 from budgetreg.runs.runner import Repetitions, execute  # noqa: E402
-from budgetreg.tasks import mean_loss  # noqa: E402
 
 RESULTS = TOP / "results" / "bench"
 Row = dict[str, Any]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from budgetreg.algorithms.tasks import Columns, Model, Regression
 from budgetreg.metering.ledger import Cells
 from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.calibration import calibrated, explained_by_cells, explained_by_folds
@@ -14,7 +15,6 @@ from budgetreg.protocol.passes import PassResult
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import Split
 from budgetreg.protocol.tuning import on_edge
-from budgetreg.tasks import Columns, Model, Regression
 
 _MOST_JOINT = 1000  # attributes of which a model keeps the covariances
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from budgetreg.algorithms.learner import Settings
+from budgetreg.algorithms.tasks import Task
 from budgetreg.metering.ledger import Cells
 from budgetreg.metering.table import Origin, Table, stack
 from budgetreg.protocol.outcome import Evaluation, Outcome, Result
@@ -15,7 +16,6 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.prediction import narrowed, spread
 from budgetreg.protocol.split import Split, fold_parts, split_data
 from budgetreg.protocol.tuning import winners
-from budgetreg.tasks import Task
 
 Run = Callable[[Plan, Sequence[int], Progress], list[Result]]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from budgetreg.algorithms.tasks import RegressorJudge
 from budgetreg.cli.app import main
 from budgetreg.estimators import ESTIMATORS
 from budgetreg.metering.table import JointMoments, Origin, Table
 from budgetreg.protocol.prediction import narrowed, spread
 from budgetreg.runs.models import read_models
-from budgetreg.tasks import RegressorJudge
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

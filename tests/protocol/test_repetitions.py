@@ -8,13 +8,13 @@ import pytest
 
 from budgetreg.algorithms.cesa_bianchi_2010 import pegasos_regularisation
 from budgetreg.algorithms.hazan_koren_2012.gradients import eg_step, ogd_step
+from budgetreg.algorithms.tasks import RegressorJudge, mean_loss
 from budgetreg.common.streams import generator
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import folds
 from budgetreg.protocol.tuning import on_edge, winners
-from budgetreg.tasks import RegressorJudge, mean_loss
 from tests.plans import journaled, planned
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hydra import compose, initialize_config_dir
 
+from budgetreg.algorithms.tasks import SubspaceLearning
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.dataset import Dataset
@@ -18,7 +19,6 @@ from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.runs.series import Series
-from budgetreg.tasks import SubspaceLearning
 from tests import plans
 from tests.plans import journaled
 from tests.tiers import quick_but

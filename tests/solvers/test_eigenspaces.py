@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
 from budgetreg.algorithms.eigenspaces import basis, eigenspaces, leading
-from budgetreg.tasks import projection_losses
+from budgetreg.algorithms.tasks import projection_losses
 
 
 def _rounded(C, rng, size=1e-14):
