@@ -12,7 +12,6 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from budgetreg.common.errors import DataError, Interrupted
-from budgetreg.runs import progress
 from budgetreg.runs.runner import execute
 
 
@@ -217,7 +216,6 @@ def toy_run(plan):
 
 def main():
     """Run the plan that the argument describes, as a process that can be killed."""
-    progress.PATIENCE_OF_LINES = 3600.0  # whatever else the machine does
     options = json.loads(sys.argv[1])
     options["behaviour"] = {int(key): value for key, value in options.get("behaviour", {}).items()}
     stuck = Stuck() if options.pop("stuck", False) else None

@@ -1,11 +1,11 @@
-"""Computing repetitions in a process, and showing how far all of them are: a bar on a terminal, lines elsewhere."""
+"""Computing repetitions in a process, and showing on a terminal how far all of them are."""
 
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from math import ceil, isfinite
 from pathlib import Path
@@ -23,8 +23,6 @@ from budgetreg.config.catalogue import blamed
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import FAILED, FINISHED, Entry
 
-PATIENCE_OF_LINES = 10.0
-"""Seconds of work before the first line: lines stay, and short runs need none."""
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 _PERIOD = 0.2  # seconds between two reads of the slots
 _SHORT = 5.0  # seconds that need no estimate
@@ -149,10 +147,7 @@ def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float
 
 @contextmanager
 def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
-    """Show progress and the time left on stderr while the block runs.
-
-    A terminal shows a bar, unless the block ends within about a second. Elsewhere, as in a file, a line stands for each
-    repetition, without control characters, once the block has taken some seconds.
+    """Show progress and the time left on a terminal while the block runs, unless it ends within about a second.
 
     Parameters
     ----------
@@ -164,27 +159,25 @@ def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
     Yields
     ------
     Path or None
-        The file in which workers report (see `reporter`), with one slot per repetition; None if temporary files cannot
-        be written, and nothing is shown.
+        The file in which workers report (see `reporter`), with one slot per repetition; None if nothing is shown,
+        because stderr is no terminal or temporary files cannot be written.
     """
     with ExitStack() as stack:
-        try:
-            slots = stack.enter_context(scratch_folder()) / "slots"
-            # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
-            slots.write_bytes(bytes(8 * repetitions))
-        except OSError:
-            yield None
-            return
-        over = threading.Event()
-        watch = _draw_bar if sys.stderr.isatty() else _print_lines
-        fractions = np.memmap(slots, dtype=np.float64, mode="r")
-        watcher = threading.Thread(target=watch, args=(description, fractions, over), daemon=True)
-        watcher.start()
-        try:
-            yield slots
-        finally:
-            over.set()
-            watcher.join()
+        slots = None
+        if sys.stderr.isatty():
+            with suppress(OSError):
+                folder = stack.enter_context(scratch_folder())
+                # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
+                (folder / "slots").write_bytes(bytes(8 * repetitions))
+                slots = folder / "slots"
+        if slots is not None:
+            over = threading.Event()
+            fractions = np.memmap(slots, dtype=np.float64, mode="r")
+            watcher = threading.Thread(target=_draw_bar, args=(description, fractions, over), daemon=True)
+            watcher.start()
+            stack.callback(watcher.join)
+            stack.callback(over.set)
+        yield slots
 
 
 def _draw_bar(description: str, fractions: np.ndarray, over: threading.Event) -> None:
@@ -204,33 +197,3 @@ def _draw_bar(description: str, fractions: np.ndarray, over: threading.Event) ->
             bar.update(task, completed=float(fractions.sum()), refresh=True)
             if over.wait(_PERIOD):
                 break
-
-
-def _print_lines(description: str, fractions: np.ndarray, over: threading.Event) -> None:
-    """Print a line whenever as much is done as another repetition takes: repetitions may advance together."""
-    started = time.monotonic()
-    if over.wait(PATIENCE_OF_LINES):
-        return
-    shown, ended = 0, False
-    while not ended:
-        ended = over.wait(_PERIOD)  # what was done last has its line, too
-        done = float(fractions.sum())
-        if int(done) > shown:
-            shown = int(done)
-            rest = (time.monotonic() - started) * (len(fractions) / done - 1)
-            left = f", about {duration(rest)} left" if shown < len(fractions) else ""
-            line = f"{in_one_line(description)}: {shown} of {len(fractions)} repetitions{left}"
-            print(f"budgetreg: {line}", file=sys.stderr, flush=True)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in its largest unit.
-
-    Examples
-    --------
-    >>> duration(40.2), duration(170), duration(7300)
-    ('40 s', '3 min', '2.0 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

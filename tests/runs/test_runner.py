@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import re
 import signal
 import subprocess
 import sys
@@ -306,38 +305,12 @@ def test_a_terminal_shows_progress_if_the_run_takes_long(toy, monkeypatch, pause
     assert any(f"0.{tenth} of 1 repetitions" in output for tenth in range(2, 10)) == shown
 
 
-def test_without_a_terminal_there_is_a_line_for_each_repetition_of_a_long_run(toy, monkeypatch, capfd):
-    monkeypatch.setattr(progress, "_PERIOD", 0.01)
-    toy_run(toy(repetitions=1, pause=0.2))  # which is short
-    assert capfd.readouterr() == ("", "")
-    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 0.0)
-    toy_run(toy(repetitions=4, pause=0.2))
-    out, err = capfd.readouterr()
-    assert out == ""
-    lines = err.splitlines()
-    assert [line.partition(" of ")[0] for line in lines] == [
-        f"budgetreg: toy on toy_data, k=4: {number}" for number in (1, 2, 3)
-    ]
-    assert all(re.fullmatch(r".* of 3 repetitions, about \d+ s left", line) for line in lines[:2])
-    assert lines[2].endswith(": 3 of 3 repetitions")
-    assert err.replace("\n", "").isprintable()
-
-
-def test_a_line_stands_for_as_much_work_as_a_repetition_even_if_all_advance_together(monkeypatch, capfd):
-    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 0.0)
-    monkeypatch.setattr(progress, "_PERIOD", 0.01)
-    with progress.progress_bar("four", 4) as slots:
-        report = progress.reporter(slots, 0, 4)
-        for fraction in (0.2, 0.3, 0.6):  # 0.8, 1.2 and 2.4 repetitions
-            report(fraction)
-            time.sleep(0.1)
-    numbers = [line.partition(" of ")[0] for line in capfd.readouterr().err.splitlines()]
-    assert numbers == ["budgetreg: four: 1", "budgetreg: four: 2"]
-
-
-def test_without_temporary_files_there_is_no_progress_but_a_run(tmp_path, toy, monkeypatch):
+def test_only_a_terminal_that_can_have_temporary_files_shows_progress(tmp_path, toy, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    toy_run(toy(repetitions=1, pause=0.1))
+    assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    assert toy_run(toy(repetitions=1)).finished == 1
+    assert on_a_terminal(monkeypatch, lambda: toy_run(toy(repetitions=2, pause=0.1))) == ""
 
 
 def test_a_run_is_drawn_if_its_figure_is_not_current(toy, monkeypatch):
