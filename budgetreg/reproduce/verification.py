@@ -98,11 +98,6 @@ class Difference:
     relative: float
 
     @property
-    def in_model(self) -> bool:
-        """Whether it is in what was learned."""
-        return self.column.startswith(_MODEL)
-
-    @property
     def within_promise(self) -> bool:
         """Whether another processor may cause it."""
         return self.relative <= PROMISED
@@ -274,7 +269,7 @@ def verify_merged(
         if not rows.get(name, {}).get(CURVES):
             raise DataError(f"{folder}: its tables have no row of the cell {name}: remove the folder and reproduce it")
         if digest not in current:
-            why = changed(recorded, by_name[name]) if name in by_name else ["the recipe has no such cell"]
+            why = changed(recorded, by_name[name]) if name in by_name else [_NO_CELL]
             yield CellVerdict(folder, recorded, None, tuple(why))
             continue
         report(f"{recipe.name}: {name} ({number} of {len(recorded_cells)})")
@@ -360,7 +355,11 @@ def largest_difference(
     """
     chosen = set(repetitions)
     differences = chain(_in_tables(there, here, chosen), _in_models(*models, chosen))
-    return max(differences, key=lambda each: (not each.within_promise, not each.in_model, each.relative), default=None)
+
+    def rank(each: Difference) -> tuple[bool, bool, float]:
+        return not each.within_promise, not each.column.startswith(_MODEL), each.relative
+
+    return max(differences, key=rank, default=None)
 
 
 def _in_tables(there: Tables, here: Tables, repetitions: set[int]) -> Iterator[Difference]:

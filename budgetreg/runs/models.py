@@ -20,7 +20,7 @@ from budgetreg.data.binary_files import DAMAGE, members, read_array
 from budgetreg.data.dataset import Dataset, as_values, row_blocks
 from budgetreg.data.file import FORMATS, opener, parse_file
 from budgetreg.data.registry import ALL
-from budgetreg.data.tables import NO_TARGET, data_row, one_line, reading, shown
+from budgetreg.data.tables import NO_TARGET, ChunkedTable, data_row, one_line, reading, shown
 from budgetreg.data.text_files import first_index, open_libsvm
 from budgetreg.protocol.calibration import probability
 from budgetreg.runs.journal import read_journal
@@ -397,23 +397,24 @@ def _table_for(
 
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
     """Return the target to pass to `parse_file`, `NO_TARGET` if the table has none, and names and number of columns."""
-    unnamed = _columns_of(path, NO_TARGET) or ((), 0)
-    for target in (named,) if unnamed[0] else filter(lambda name: name != NO_TARGET, (named, None)):
-        columns = _columns_of(path, target)
-        if columns is not None:
-            return target, *columns
-    return NO_TARGET, *unnamed
+    whole = _opened(path, NO_TARGET)
+    # A table without names has a target of another name, or of none.
+    tried = [named] if whole is not None and whole.names else [named or None, None]
+    for target in tried:
+        table = _opened(path, target)
+        if table is not None:
+            return target, table.names, table.d - len(table.dropped)
+    return NO_TARGET, *((whole.names, whole.d - len(whole.dropped)) if whole is not None else ((), 0))
 
 
-def _columns_of(path: Path, target: str | None) -> tuple[Sequence[str], int] | None:
-    """Return names and number of a table's columns but the target; None if it has no such target."""
+def _opened(path: Path, target: str | None) -> ChunkedTable | None:
+    """Return a table; None if it has no such target."""
     open_table = opener(path)
     assert open_table is not None
     try:
-        table = open_table(path, target)
+        return open_table(path, target)
     except (DataError, OSError):
         return None
-    return table.names, table.d - len(table.dropped)
 
 
 def _names(learned: Arrays) -> list[str]:

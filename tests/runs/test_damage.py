@@ -14,7 +14,6 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.common.errors import DataError, UserError
 from budgetreg.common.files import Damaged, content_of, signed
-from budgetreg.reproduce import merged
 from budgetreg.reproduce.verification import Sample, verify_run
 from budgetreg.runs import manifest as manifest_module
 from budgetreg.runs import store as store_module
@@ -173,9 +172,3 @@ def test_a_reader_waits_for_a_writer_that_is_between_two_files(run: Path, monkey
     (run / "curves.csv").write_bytes(curves + b"more")
     monkeypatch.setattr(manifest_module.time, "sleep", lambda _: (run / "curves.csv").write_bytes(curves))
     assert read_tables(run, ["curves.csv"]) == {"curves.csv": curves}
-
-
-def test_merged_results_name_the_damaged_table(run: Path) -> None:
-    (run / "runs.csv").write_bytes((run / "runs.csv").read_bytes().replace(b"900", b"901"))
-    with pytest.raises(Damaged, match=r"runs\.csv is damaged"):
-        merged._tables(run)
