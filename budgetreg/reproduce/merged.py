@@ -7,7 +7,7 @@ digest of its configuration is that of the recipe and they have as many repetiti
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -37,19 +37,14 @@ class CellResults:
 
     Attributes
     ----------
-    config : dict
-        The resolved configuration without the options that change no result, but with the preset and the repetitions.
-    data : dict
-        Name, content and shape of the data.
-    source : dict
-        Versions, commit and processor of what computed it.
+    recorded : RecordedCell
+        What decided and computed them. The configuration is without the options that change no result, but with the
+        preset and the repetitions.
     tables : dict
         Rows of the tables, as text, by name.
     """
 
-    config: Tree
-    data: Tree
-    source: Tree
+    recorded: RecordedCell
     tables: Mapping[str, _Rows]
 
     @classmethod
@@ -62,8 +57,7 @@ class CellResults:
             for name in (CURVES, RUNS)
         }
         config = {**config, **{key: value for key, value in asked.items() if value is not None}}
-        last, *earlier = recorded.sources
-        return cls(config, recorded.data, {**last, "earlier": earlier}, kept)
+        return cls(replace(recorded, config=config), kept)
 
     def holds(self, repetitions: int) -> bool:
         """Whether the first repetitions, up to a number, are complete."""
@@ -104,8 +98,6 @@ def read_rows(folder: Path) -> dict[str, dict[str, _Rows]]:
     DataError
         If one is missing, or is no table of cells.
     """
-    if not has_tables(folder):
-        raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: reproduce the figure again")
     cells: dict[str, dict[str, _Rows]] = {}
     for name, rows in _tables(folder).items():
         for row in rows:
@@ -188,7 +180,7 @@ def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResult
     }
     heads = meanings_of(rows)
     tables = {name: as_csv([*expanded(heads[name], table), CELL], table) for name, table in rows.items()}
-    base = ordered(common([results.config for results in by_name.values()]))
+    base = ordered(common([results.recorded.config for results in by_name.values()]))
     kept_promises = {cell.config.algo.name: promised(cell.config.algo) for cell in recipe.cells}
     manifest = manifest_of(recipe, base, by_name, {"promised": kept_promises, "columns": heads})
     with os_errors_explained(f"write {folder}"):
@@ -217,17 +209,19 @@ def manifest_of(recipe: Recipe, config: Tree, by_name: Mapping[str, CellResults]
     sources: list[Tree] = []
     cells = []
     for cell in recipe.cells:
-        results = by_name[cell.name]
-        sources += [results.source] if results.source not in sources else []
+        recorded = by_name[cell.name].recorded
+        last, *earlier = recorded.sources
+        source = {**last, "earlier": earlier}
+        sources += [source] if source not in sources else []
         cells.append(
             {
                 CELL: cell.name,
                 "identity_digest": cell.digest,
                 "version": cell.config.identity()["algo"]["version"],
                 "repetitions": cell.config.repetitions,
-                "config": ordered(diff(results.config, config)),
-                "data": results.data,
-                "source": sources.index(results.source),
+                "config": ordered(diff(recorded.config, config)),
+                "data": recorded.data,
+                "source": sources.index(source),
             }
         )
     described = {"recipe": recipe.name, "title": recipe.title, "differs": recipe.differs}
@@ -236,5 +230,7 @@ def manifest_of(recipe: Recipe, config: Tree, by_name: Mapping[str, CellResults]
 
 def _tables(folder: Path) -> dict[str, _Rows]:
     """Return the rows of both tables, compared with their digests."""
+    if not has_tables(folder):
+        raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: reproduce the figure again")
     contents = read_tables(folder, (CURVES, RUNS))
     return {name: rows_of(content) for name, content in contents.items()}
