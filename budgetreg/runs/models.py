@@ -426,7 +426,7 @@ def _by_index(
 ) -> dict[str, tuple[int, int] | list[int]]:
     """Return which indices of a LIBSVM file are columns, first and last, and which of these are left out.
 
-    A model of another format, or of an earlier version, has none: its columns count from the first index of the file.
+    A model of a table of another format has none: its columns count from the first index of the file.
     """
     if "indices" in learned:
         left_out = learned["left_out"].tolist() if "left_out" in learned else []
