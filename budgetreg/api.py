@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from budgetreg.protocol.configuration import Config
     from budgetreg.protocol.plan import Plan
-    from budgetreg.runs.progress import Later
     from budgetreg.runs.runner import RunOutcome
     from budgetreg.runs.series import Results
     from budgetreg.study import Study
@@ -133,15 +132,14 @@ def fit_plan(choices: Mapping[str, Any]) -> "Plan":
     return _planned(from_all_rows(_valid(choices)))
 
 
-def carry_out(plan: "Plan", *, draw: bool = True, later: "Later | None" = None) -> "RunOutcome":
+def carry_out(plan: "Plan", *, draw: bool = True) -> "RunOutcome":
     """Run what is missing of a plan and draw its learning curve; see `budgetreg.runs.runner.execute`.
 
-    The caller reports the choices of the tuning. If it runs several plans, `later` estimates the time of those that
-    follow.
+    The caller reports the choices of the tuning.
     """
     from budgetreg.runs.runner import execute
 
-    return execute(plan, draw=_draw if draw else lambda folder: None, later=later)
+    return execute(plan, draw=_draw if draw else lambda folder: None)
 
 
 def load(folder: str | Path) -> "Results":

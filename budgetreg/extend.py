@@ -24,6 +24,7 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     average_option,
 )
+from budgetreg.algorithms.tasks import Regression, SubspaceLearning
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2, sum_in_order
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.common.streams import BLOCK, blocks, generator, subset, uniform
@@ -47,7 +48,6 @@ from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import DatasetKind, Distribution, ExampleSource
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Outputs, Table, WithIntercept, sums
-from budgetreg.tasks import Regression, SubspaceLearning
 from budgetreg.testing import certificates
 from budgetreg.testing.certificates import BallOracle, CheckError, LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.testing.enumeration import (

@@ -26,6 +26,8 @@ from omegaconf import OmegaConf  # noqa: E402
 from budgetreg.algorithms.eigenspaces import leading  # noqa: E402
 from budgetreg.algorithms.learner import SideInformation  # noqa: E402
 from budgetreg.algorithms.registry import read  # noqa: E402
+from budgetreg.algorithms.tasks import compare_with_best  # noqa: E402
+from budgetreg.algorithms.tasks import second_moment as moment_of  # noqa: E402
 from budgetreg.common.streams import generator  # noqa: E402
 from budgetreg.config.catalogue import conf_dir  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
@@ -33,8 +35,6 @@ from budgetreg.figures.canvas import own_settings, write_figure, write_finding  
 from budgetreg.figures.looks import style  # noqa: E402
 from budgetreg.metering.accessor import Accessor  # noqa: E402
 from budgetreg.metering.table import Table  # noqa: E402
-from budgetreg.tasks import compare_with_best  # noqa: E402
-from budgetreg.tasks import second_moment as moment_of  # noqa: E402
 
 TARGET = Path(__file__).resolve().parent.parent / "results" / "gonen_2016"
 SIDE, N_COMPONENTS, SHOWN = 28, 10, 5

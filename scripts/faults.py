@@ -22,8 +22,8 @@ from budgetreg.protocol.passes import Pass
 from budgetreg.protocol.plan import Plan, split_sizes
 from budgetreg.protocol.repetitions import Outcome
 from budgetreg.protocol.split import Split
+from budgetreg.reproduce.verification import Comparison, Computation
 from budgetreg.runs.models import Arrays, read_models
-from budgetreg.runs.verification import Comparison, Computation
 
 # What the keys of the random streams name, in this order.
 EXAMPLES = ("stream", "seed", "data", "repetition")

@@ -80,7 +80,7 @@ def ready() -> None:
     """Import what commands need, once for all forked processes."""
     for module in (
         *("hydra._internal.hydra", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
-        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.runs.verification", "budgetreg.figures.curves"),
+        *("budgetreg.cli.fit", "budgetreg.cli.run", "budgetreg.reproduce.verification", "budgetreg.figures.curves"),
         *("budgetreg.algorithms.registry", "budgetreg.protocol.repetitions", "budgetreg.cli.study"),
     ):
         import_module(module)

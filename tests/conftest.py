@@ -47,12 +47,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=limit, reverse=True)
 
 
-@pytest.fixture(autouse=True)
-def without_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Print no progress into captured output on a slow machine, unless a test asks for it."""
-    monkeypatch.setattr("budgetreg.runs.progress.PATIENCE_OF_LINES", 3600.0)
-
-
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the figures of runs in this process: each takes as long as a small run."""

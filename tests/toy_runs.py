@@ -12,7 +12,6 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from budgetreg.common.errors import DataError, Interrupted
-from budgetreg.runs import progress
 from budgetreg.runs.runner import execute
 
 
@@ -88,7 +87,6 @@ class ToyPlan:
     spends_gaps: bool = False
     target: str = ""
     labels: tuple[str, ...] = ()
-    spends_gaps: bool = False
 
     @property
     def full_row(self):
@@ -101,35 +99,10 @@ class ToyPlan:
         pass
 
 
-def toy_plan(
-    folder,
-    *,
-    log=None,
-    behaviour=None,
-    pause=0.0,
-    notes=(),
-    n_train=90,
-    repetitions_at_once=1,
-    names=(),
-    target="",
-    labels=(),
-    d=8,
-    **config,
-):
-    return ToyPlan(
-        folder,
-        ToyConfig(**config),
-        notes,
-        n_train=n_train,
-        log=log,
-        behaviour=behaviour or {},
-        pause=pause,
-        repetitions_at_once=repetitions_at_once,
-        names=names,
-        target=target,
-        labels=labels,
-        d=d,
-    )
+def toy_plan(folder, **options):
+    """Return a plan; options that it does not have are those of its configuration."""
+    own = {name: options.pop(name) for name in ToyPlan.__dataclass_fields__ if name in options}
+    return ToyPlan(folder, ToyConfig(**options), **own)
 
 
 def toy_result(repetition, edge=""):
@@ -243,7 +216,6 @@ def toy_run(plan):
 
 def main():
     """Run the plan that the argument describes, as a process that can be killed."""
-    progress.PATIENCE_OF_LINES = 3600.0  # whatever else the machine does
     options = json.loads(sys.argv[1])
     options["behaviour"] = {int(key): value for key, value in options.get("behaviour", {}).items()}
     stuck = Stuck() if options.pop("stuck", False) else None

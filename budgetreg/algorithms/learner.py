@@ -18,10 +18,10 @@ from budgetreg.common.errors import ConfigError
 from budgetreg.config.options import NOTHING, Option, Options, identity_of, one_of, option, options_of, whole
 
 if TYPE_CHECKING:  # what learners are given and return is known here by name alone
+    from budgetreg.algorithms.tasks import SubspaceLearning, Task
     from budgetreg.metering.accessor import Accessor
     from budgetreg.metering.table import Outputs
     from budgetreg.revealed.purchases import Purse
-    from budgetreg.tasks import SubspaceLearning, Task
 
 
 class BudgetSplit(NamedTuple):
@@ -303,7 +303,7 @@ class Learner:
     @property
     def task(self) -> Task:
         """The task: regression unless the class sets another one."""
-        from budgetreg.tasks import Regression  # here, as an algorithm alone needs no judge
+        from budgetreg.algorithms.tasks import Regression  # here, as an algorithm alone needs no judge
 
         return Regression()
 
@@ -570,7 +570,7 @@ class SubspaceLearner(PairwiseLearner):
     @property
     def task(self) -> SubspaceLearning:
         """A subspace of the dimension chosen."""
-        from budgetreg.tasks import SubspaceLearning  # here, as an algorithm alone needs no judge
+        from budgetreg.algorithms.tasks import SubspaceLearning  # here, as an algorithm alone needs no judge
 
         return SubspaceLearning(self.n_components)
 

@@ -27,7 +27,6 @@ from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.runs.progress import SweepClock
 from budgetreg.runs.runner import remarks
 from budgetreg.runs.series import common_unit, read_series
 from budgetreg.runs.tables import as_csv
@@ -126,10 +125,10 @@ def _planned(words: Sequence[str]) -> list[Plan]:
 
 def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
     """Run what is missing of the sweep; return the candidates, the best first, and the number of failures."""
-    outcomes, clock = [], SweepClock(plans)
+    outcomes = []
     for number, plan in enumerate(plans, 1):
-        say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}{clock.begin()}")
-        outcomes.append(carry_out(plan, draw=False, later=clock.later))
+        say(f"{number} of {len(plans)}: {plan.config.algo.name}, k={plan.config.k}")
+        outcomes.append(carry_out(plan, draw=False))
     for line in remarks(outcome.choices for outcome in outcomes):
         say(line)
     folders = [outcome.folder for outcome in outcomes if outcome.finished]

@@ -17,8 +17,7 @@ from budgetreg.figures.captions import rounded_texts
 from budgetreg.reproduce import recipes
 from budgetreg.reproduce.gallery import refuse_foreign, write_gallery
 from budgetreg.reproduce.reproduction import ClaimRow, reproduce, reproduce_quickly
-from budgetreg.reproduce.verification import CellVerdict, verify_folder
-from budgetreg.runs.verification import Sample
+from budgetreg.reproduce.verification import CellVerdict, Sample, verify_folder
 
 _QUICK = Path("runs", "quick")
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.algorithms.learner import Settings
+from budgetreg.algorithms.tasks import Columns, Model, Task
 from budgetreg.metering.ledger import Cells
 from budgetreg.metering.table import JointMoments, Origin, Table, stack
 from budgetreg.protocol.passes import Evaluate, Pass, PassResult, Progress, advance, advance_within_total, portion
@@ -16,7 +17,6 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.prediction import calibrated, explained_by_cells, explained_by_folds, narrowed, spread
 from budgetreg.protocol.split import Split, fold_parts, split_data
 from budgetreg.protocol.tuning import on_edge, winners
-from budgetreg.tasks import Columns, Model, Task
 
 _MOST_JOINT = 1000  # attributes of which a model keeps the covariances
 

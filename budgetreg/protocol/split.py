@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from budgetreg.algorithms.learner import Missing
+from budgetreg.algorithms.tasks import Judge, Task, Unjudged
 from budgetreg.common.errors import DataError
 from budgetreg.common.streams import generator
 from budgetreg.data.dataset import Dataset, as_values, means, row_blocks
@@ -29,7 +30,6 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import Config
 from budgetreg.protocol.spending import LEAST_ROWS
 from budgetreg.revealed.columns import negligible
-from budgetreg.tasks import Judge, Task, Unjudged
 
 _NONE = np.empty(0, dtype=np.intp)
 

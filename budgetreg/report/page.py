@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from struct import unpack_from
 from tempfile import TemporaryDirectory
@@ -160,7 +161,7 @@ def html(title: str, version: str, sections: Sequence[Section]) -> bytes:
         keep_trailing_newline=True,
     )
     template = environment.get_template(_TEMPLATE)
-    page = template.render(title=title, version=version, sections=sections, number=_counter())
+    page = template.render(title=title, version=version, sections=sections, number=count(1).__next__)
     return page.encode(errors=_UNENCODABLE)
 
 
@@ -169,13 +170,7 @@ def _shown(value: Any) -> Any:
     return in_one_line(value) if type(value) is str else value
 
 
-def _counter() -> Callable[[], int]:
-    """Return a function that counts its calls, for names that are unique on the page."""
-    numbers = iter(range(1, 10**9))
-    return lambda: next(numbers)
-
-
-_MAGIC, _SIZE_AT = b"\x89PNG\r\n\x1a\n", 16
+_SIZE_AT = 16  # where the header of a PNG file has width and height
 _SCALE = 96 / 150
 """A browser's dots per inch, and those of figures: they are shown in the size that they are drawn for."""
 
@@ -193,13 +188,11 @@ def image_of(path: Path) -> PageImage:
     Raises
     ------
     DataError
-        If one of them cannot be read, or the first is no PNG file.
+        If one of them cannot be read.
     """
     with os_errors_explained(f"read {path} and its caption", DataError):
         content = content_of_regular(path)
         text = content_of_regular(path.with_suffix(".txt")).decode(errors="backslashreplace")
-    if not content.startswith(_MAGIC) or len(content) < _SIZE_AT + 8:
-        raise DataError(f"{path} is damaged: it is no PNG file; budgetreg plot draws it again")
     width, height = (round(_SCALE * pixels) for pixels in unpack_from(">II", content, _SIZE_AT))
     title, about, making = (f"{text.strip()}\n\n\n\n").split("\n\n", 2)
     title = " ".join(title.split())

@@ -15,6 +15,7 @@ from budgetreg.analysis.outside import recorded
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import content_of_regular, files_below, refuse_foreign, write_atomically
 from budgetreg.data.registry import ALL
+from budgetreg.data.tables import damage_reported
 from budgetreg.figures import advice
 from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
 from budgetreg.figures.registry import plot
@@ -33,7 +34,7 @@ from budgetreg.figures.tables import (
 from budgetreg.report.page import GENERATOR, PagePart, PageTable, Section, drawn, html, image_of, listing, page_table
 from budgetreg.report.provenance import Computed, bill, provenance
 from budgetreg.runs.journal import RunStatus, read_status
-from budgetreg.runs.manifest import cells_of, read_manifest, read_merged_manifest, run_manifest
+from budgetreg.runs.manifest import cells_of, read_manifest, read_merged_manifest, results_manifest, run_manifest
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
 from budgetreg.runs.tables import CLAIMS, CURVES, MANIFEST, MODEL, REPORT, SAVINGS, rows_of
 from budgetreg.study import Study
@@ -159,10 +160,8 @@ def _from_outside(candidates: Sequence[Candidate], table: Path) -> list[Candidat
     """Return what stands beside the runs in the table of a recommendation, if that is there."""
     if not table.is_file():
         return []
-    try:
+    with damage_reported(table, ValueError, KeyError, TypeError, csv.Error):
         return recorded(rows_of(content_of_regular(table)), candidates)
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
-        raise DataError(f"{table} is damaged: the budgetreg advise that made it writes it again") from error
 
 
 def about_fits(series: Sequence[Series]) -> Section:
@@ -408,6 +407,7 @@ def _provenance(state: State, events: Mapping[str, int]) -> Iterator[PageTable]:
     yield listing("Recorded events", ("event", *right("times")), sorted(events.items()))
 
 
+_Row = Mapping[str, str]
 _VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
 _MEANING = (
     "A claim holds if the 90 % interval of its statistic lies where the claim wants it, fails if the interval lies "
@@ -423,85 +423,67 @@ def section_of_figure(folder: Path) -> Section:
     DataError
         If there are none, or a file is damaged.
     """
-    manifest = read_merged_manifest(folder)
-    if manifest is None:
-        raise DataError(f"{folder} holds no reproduced figure")
+    manifest = results_manifest(folder)
     series = labelled(read_folder(folder))
     pictures = [image_of(path) for path in sorted(folder.glob("curves*.png"))]
-    claims, findings = _claims(folder / CLAIMS)
-    differs = manifest["differs"]
+    claims, savings = _rows(folder / CLAIMS), _rows(folder / SAVINGS)
     computed = [Computed(cell.name, cell) for cell in cells_of(manifest)]
     parts = [
-        *([PagePart("Figure", pictures=pictures)] if pictures else []),
-        *claims,
-        *([PagePart(_ENDS, tables=list(map(page_table, comparison_tables(series))))] if series else []),
-        *_recorded_savings(folder / SAVINGS),
-        *([PagePart("How this differs from the paper", points=differs)] if differs else []),
-        *([bill(series)] if series else []),
-        *([provenance(computed, (manifest.get("promised") or {}).items())] if computed else []),
+        PagePart("Figure", pictures=pictures),
+        PagePart("Claims and verdicts", tables=[_claims(claims)] if claims else []),
+        PagePart(_ENDS, tables=list(map(page_table, comparison_tables(series)))),
+        PagePart(
+            "What it takes to reach an error", tables=[_recorded_savings(savings)] if savings else [], folded=True
+        ),
+        PagePart("How this differs from the paper", points=manifest["differs"]),
+        bill(series),
+        provenance(computed, manifest["promised"].items()),
     ]
-    return Section(
-        f"Reproduction of {manifest['recipe']}", "reproduced figure", [manifest["title"], *findings], parts=parts
-    )
+    findings = [manifest["title"], *([_tally(claims)] if claims else [])]
+    shown = [part for part in parts if part.pictures or part.tables or part.points]
+    return Section(f"Reproduction of {manifest['recipe']}", "reproduced figure", findings, parts=shown)
 
 
-def _claims(path: Path) -> tuple[list[PagePart], list[str]]:
-    """Return a part with the claims and their verdicts, and a sentence; nothing if nothing is claimed."""
-    rows = _rows(path)
-    if not rows:
-        return [], []
+def _tally(rows: Sequence[_Row]) -> str:
     counts = Counter(row["verdict"] for row in rows)
     tally = ", ".join(f"{counts[verdict]} {words}" for verdict, words in _VERDICTS.items() if counts[verdict])
-    presets = ", counted for each preset" if any(row["protocol"] for row in rows) else ""
+    return f"Claims: {tally}{', counted for each preset' if any(row['protocol'] for row in rows) else ''}."
+
+
+def _claims(rows: Sequence[_Row]) -> PageTable:
     heads = ("claim", "preset", "verdict", *right("estimate", "90 % interval"), "wanted", *right("repetitions"))
     cells = [
         (
             f"{row['says']} ({row['claim']})",
             row["protocol"] or "-",
-            row["verdict"] + (f": {row['note']}" if row["note"] else ""),
+            ": ".join(filter(None, [row["verdict"], row["note"]])),
             *(text or "-" for text in _rounded(row, "estimate", "interval")),
             row["wanted"],
             row["repetitions"],
         )
         for row in rows
     ]
-    return [
-        PagePart(
-            "Claims and verdicts",
-            tables=[listing("Claims, with the statistic that decides each", heads, cells, [_MEANING])],
-        )
-    ], [f"Claims: {tally}{presets}."]
+    return listing("Claims, with the statistic that decides each", heads, cells, [_MEANING])
 
 
-def _recorded_savings(path: Path) -> list[PagePart]:
-    rows = _rows(path)
-    if not rows:
-        return []
+def _recorded_savings(rows: Sequence[_Row]) -> PageTable:
     heads = ("panel", *right("error"), "learner", *right("attributes", "90 % interval", "ratio"), "reference")
     cells = []
     for row in rows:
         needed, interval = _rounded(row, "attributes")
-        factor, _ = _rounded(row, "factor")
+        needed, factor = f"{row['attributes_are']} {needed}", f"{row['factor_is']} {_rounded(row, 'factor')[0]}"
+        reference = row["reference"] if row["reference"] != row["learner"] else ""
         cells.append(
-            (
-                row["panel"],
-                row["error"],
-                row["learner"],
-                f"{row['attributes_are']} {needed}".strip(),
-                interval,
-                f"{row['factor_is']} {factor}".strip() or "-",
-                row["reference"] if row["reference"] != row["learner"] else "",
-            )
+            (row["panel"], row["error"], row["learner"], needed.strip(), interval, factor.strip() or "-", reference)
         )
-    table = listing("Attributes seen in training until the mean error has fallen to a level", heads, cells)
-    return [PagePart("What it takes to reach an error", tables=[table], folded=True)]
+    return listing("Attributes seen in training until the mean error has fallen to a level", heads, cells)
 
 
-def _rounded(row: Mapping[str, str], name: str, ends: str = "") -> tuple[str, str]:
+def _rounded(row: _Row, name: str, ends: str = "") -> tuple[str, str]:
     """Return a number of a table and its interval, both as text in the digits that the interval supports."""
     number, low, high = rounded_texts(row[name], row[f"{ends or name}_low"], row[f"{ends or name}_high"])
     return number, f"{low or '?'} to {high or '?'}" if low or high else "-"
 
 
-def _rows(path: Path) -> Sequence[dict[str, str]]:
+def _rows(path: Path) -> Sequence[_Row]:
     return rows_of(path.read_bytes()) if path.is_file() else []

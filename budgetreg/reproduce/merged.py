@@ -6,9 +6,8 @@ digest of its configuration is that of the recipe and they have as many repetiti
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -38,19 +37,14 @@ class CellResults:
 
     Attributes
     ----------
-    config : dict
-        The resolved configuration without the options that change no result, but with the preset and the repetitions.
-    data : dict
-        Name, content and shape of the data.
-    source : dict
-        Versions, commit and processor of what computed it.
+    recorded : RecordedCell
+        What decided and computed them. The configuration is without the options that change no result, but with the
+        preset and the repetitions.
     tables : dict
         Rows of the tables, as text, by name.
     """
 
-    config: Tree
-    data: Tree
-    source: Tree
+    recorded: RecordedCell
     tables: Mapping[str, _Rows]
 
     @classmethod
@@ -63,8 +57,7 @@ class CellResults:
             for name in (CURVES, RUNS)
         }
         config = {**config, **{key: value for key, value in asked.items() if value is not None}}
-        last, *earlier = recorded.sources
-        return cls(config, recorded.data, {**last, "earlier": earlier}, kept)
+        return cls(replace(recorded, config=config), kept)
 
     def holds(self, repetitions: int) -> bool:
         """Whether the first repetitions, up to a number, are complete."""
@@ -105,15 +98,10 @@ def read_rows(folder: Path) -> dict[str, dict[str, _Rows]]:
     DataError
         If one is missing, or is no table of cells.
     """
-    if not has_tables(folder):
-        raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: reproduce the figure again")
     cells: dict[str, dict[str, _Rows]] = {}
-    with _undamaged(folder):
-        for name, rows in _tables(folder).items():
-            for row in rows:
-                if None in row.values():  # where `DictReader` finds no value
-                    raise ValueError(f"{name} has an incomplete row")
-                cells.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
+    for name, rows in _tables(folder).items():
+        for row in rows:
+            cells.setdefault(row[CELL], {CURVES: [], RUNS: []})[name].append(row)
     return cells
 
 
@@ -145,10 +133,8 @@ def read_run(folder: Path, cell: Cell) -> CellResults:
     DataError
         If there is no run, or a file is damaged.
     """
-    manifest = run_manifest(folder)
-    with _undamaged(folder):
-        (recorded,) = cells_of(manifest)
-        return CellResults.of(cell, cell.config.recorded(), recorded, _tables(folder))
+    (recorded,) = cells_of(run_manifest(folder))
+    return CellResults.of(cell, cell.config.recorded(), recorded, _tables(folder))
 
 
 def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
@@ -162,21 +148,20 @@ def read_results(folder: Path, cells: Sequence[Cell]) -> dict[str, CellResults]:
     manifest = read_merged_manifest(folder)
     if manifest is None or not has_tables(folder):
         return {}
-    with _undamaged(folder):
-        by_digest = {recorded.digest: recorded for recorded in cells_of(manifest)}
-        try:
-            rows = read_rows(folder)
-        except Damaged as error:
-            say(f"{error}: it is not used, but made again")
-            return {}
-        current = {}
-        for cell in cells:
-            recorded = by_digest.get(cell.digest)
-            if recorded is not None and recorded.name in rows:
-                results = CellResults.of(cell, recorded.config, recorded, rows[recorded.name])
-                if results.holds(cell.config.repetitions):
-                    current[cell.name] = results
-        return current
+    by_digest = {recorded.digest: recorded for recorded in cells_of(manifest)}
+    try:
+        rows = read_rows(folder)
+    except Damaged as error:
+        say(f"{error}: it is not used, but made again")
+        return {}
+    current = {}
+    for cell in cells:
+        recorded = by_digest.get(cell.digest)
+        if recorded is not None and recorded.name in rows:
+            results = CellResults.of(cell, recorded.config, recorded, rows[recorded.name])
+            if results.holds(cell.config.repetitions):
+                current[cell.name] = results
+    return current
 
 
 def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResults]) -> None:
@@ -195,7 +180,7 @@ def write_results(folder: Path, recipe: Recipe, by_name: Mapping[str, CellResult
     }
     heads = meanings_of(rows)
     tables = {name: as_csv([*expanded(heads[name], table), CELL], table) for name, table in rows.items()}
-    base = ordered(common([results.config for results in by_name.values()]))
+    base = ordered(common([results.recorded.config for results in by_name.values()]))
     kept_promises = {cell.config.algo.name: promised(cell.config.algo) for cell in recipe.cells}
     manifest = manifest_of(recipe, base, by_name, {"promised": kept_promises, "columns": heads})
     with os_errors_explained(f"write {folder}"):
@@ -224,32 +209,28 @@ def manifest_of(recipe: Recipe, config: Tree, by_name: Mapping[str, CellResults]
     sources: list[Tree] = []
     cells = []
     for cell in recipe.cells:
-        results = by_name[cell.name]
-        sources += [results.source] if results.source not in sources else []
+        recorded = by_name[cell.name].recorded
+        last, *earlier = recorded.sources
+        source = {**last, "earlier": earlier}
+        sources += [source] if source not in sources else []
         cells.append(
             {
                 CELL: cell.name,
                 "identity_digest": cell.digest,
                 "version": cell.config.identity()["algo"]["version"],
                 "repetitions": cell.config.repetitions,
-                "config": ordered(diff(results.config, config)),
-                "data": results.data,
-                "source": sources.index(results.source),
+                "config": ordered(diff(recorded.config, config)),
+                "data": recorded.data,
+                "source": sources.index(source),
             }
         )
     described = {"recipe": recipe.name, "title": recipe.title, "differs": recipe.differs}
     return {**described, "config": config, "sources": sources, **tables, "cells": cells}
 
 
-@contextmanager
-def _undamaged(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{folder}: its results are damaged ({error}): remove the folder and reproduce it") from error
-
-
 def _tables(folder: Path) -> dict[str, _Rows]:
     """Return the rows of both tables, compared with their digests."""
+    if not has_tables(folder):
+        raise DataError(f"{folder}: {CURVES} or {RUNS} is missing: reproduce the figure again")
     contents = read_tables(folder, (CURVES, RUNS))
     return {name: rows_of(content) for name, content in contents.items()}

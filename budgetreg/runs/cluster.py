@@ -31,7 +31,6 @@ from budgetreg.runs.workers import (
     interrupts_ignored,
     keep_freed_memory,
     pin_blas_threads,
-    termination_deferred,
 )
 
 _PERIOD = 2.0  # seconds without a result after which the scheduler is asked whether it is there
@@ -90,22 +89,6 @@ class Connection:
                 except queue.Empty:
                     self.threads()
             yield future
-
-    def result(self, future: Any) -> Any:
-        """Return the result of a future that has ended, or raise what it has raised.
-
-        Raises
-        ------
-        ClusterLost
-            If the scheduler does not answer in time.
-        """
-        while True:
-            try:
-                return future.result(timeout=_limit())
-            except TimeoutError:
-                if future.status == "error":  # the task itself has raised it
-                    raise
-                self.threads()
 
     def lost(self) -> ClusterLost:
         """Return the error that the scheduler has stopped answering."""
@@ -186,7 +169,7 @@ def _result(scheduler: Connection, future: Any) -> list[Entry]:
     from distributed.scheduler import KilledWorker
 
     try:
-        result: list[Entry] = scheduler.result(future)
+        result: list[Entry] = future.result(timeout=_limit())
     except UserError:
         raise
     except KilledWorker as error:
@@ -296,7 +279,7 @@ def _started(stack: ExitStack, loop: Any, n_workers: int) -> str:
     with os_errors_explained("write temporary files"):
         folder = stack.enter_context(scratch_folder())
     stack.enter_context(dask.config.set({"temporary-directory": str(folder)}))
-    with interrupts_ignored(), termination_deferred():
+    with interrupts_ignored():
         cluster = LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,

@@ -12,28 +12,27 @@ import numpy as np
 
 from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.common.errors import ConfigError, DataError, quoted
-from budgetreg.common.files import Damaged, content_of_regular, files_below, regular
+from budgetreg.common.files import Damaged, content_of_regular, regular
 from budgetreg.common.notices import say
+from budgetreg.config.nested import number_ranges
 from budgetreg.data.attributes import UNIT
 from budgetreg.data.binary_files import DAMAGE, members, read_array
 from budgetreg.data.dataset import Dataset, as_values, row_blocks
 from budgetreg.data.file import FORMATS, opener, parse_file
 from budgetreg.data.registry import ALL
-from budgetreg.data.tables import NO_TARGET, data_row, one_line, reading, shown
+from budgetreg.data.tables import NO_TARGET, ChunkedTable, data_row, one_line, reading, shown
 from budgetreg.data.text_files import first_index, open_libsvm
 from budgetreg.protocol.prediction import probability
-from budgetreg.runs.journal import Entry, read_journal
+from budgetreg.runs.journal import read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
-from budgetreg.runs.tables import MANIFEST, MODEL, MODEL_ARRAYS, MODELS, PREDICTION_COLUMNS, as_csv
+from budgetreg.runs.tables import MODEL, MODEL_ARRAYS, MODELS, PREDICTION_COLUMNS, as_csv
 
 if TYPE_CHECKING:
     from budgetreg.runs.series import Results
 
 
-_FOR_PROBABILITIES = {"share", "explained"}
 _BYTES = "float64"  # little-endian in base64, which keeps every bit in less space than digits
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time of a ZIP file, so that equal models have equal bytes
-_MOST_RUNS = 9
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -66,9 +65,7 @@ def model_npz(
     """
     numbers = sorted(models)
     learned = [models[number] for number in numbers]
-    # Earlier versions kept nothing for probabilities, and a run may have gone on from there.
-    common = [name for name in learned[0] if all(name in model for model in learned)]
-    arrays = {name: np.stack([model[name] for model in learned]) for name in common}
+    arrays = {name: np.stack([model[name] for model in learned]) for name in learned[0]}
     arrays["repetitions"] = np.array(numbers)
     of_data = {"names": names, "target": target, "labels": labels, "indices": indices, "left_out": left_out}
     arrays |= {name: np.array(words) for name, words in of_data.items() if len(words)}
@@ -89,22 +86,17 @@ def read_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
     DataError
         If a file is damaged.
     """
-    manifest = run_manifest(folder)
-    arrays = _arrays(folder, manifest)
+    arrays = _of_run(folder)
     if not arrays:
-        return journaled_models(folder, manifest["data"]["d"])
+        return journaled_models(folder)
     numbers = arrays.pop("repetitions").tolist()
     learned = {name: array for name, array in arrays.items() if name not in MODEL_ARRAYS}
     return {number: {name: array[at] for name, array in learned.items()} for at, number in enumerate(numbers)}
 
 
-def journaled_models(folder: Path, d: int) -> dict[int, dict[str, np.ndarray]]:
-    """Return what a run has learned by now, by number of the repetition.
-
-    Entries that are no model of ``d`` attributes are left out, as if they were damaged.
-    """
-    models = ((entry, _model_of(entry, d)) for entry in read_journal(folder / MODELS))
-    return {entry["repetition"]: model for entry, model in models if model is not None}
+def journaled_models(folder: Path) -> dict[int, dict[str, np.ndarray]]:
+    """Return what a run has learned by now, by number of the repetition."""
+    return {entry["repetition"]: unpacked(entry["result"]) for entry in read_journal(folder / MODELS)}
 
 
 def packed(model: Arrays) -> dict[str, Any]:
@@ -146,7 +138,7 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
             f"{folder} has finished {done} of {asked} repetitions: the command that made it computes the others, and "
             "repetition=N uses a finished one"
         )
-    arrays = _arrays(folder, manifest)
+    arrays = _of_run(folder)
     if not arrays:
         why = "the command that made it writes it again" if done else "nothing is finished"
         raise DataError(f"{folder} holds no {MODEL}: {why}")
@@ -156,7 +148,7 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
     if repetition is None:
         return arrays
     if repetition not in numbers:
-        raise ConfigError(f"repetition={repetition}: {folder} has finished {_shown(numbers)}")
+        raise ConfigError(f"repetition={repetition}: {folder} has finished {number_ranges(numbers)}")
     kept = [name for name in arrays if name not in MODEL_ARRAYS]
     return arrays | {name: arrays[name][[numbers.index(repetition)]] for name in kept}
 
@@ -166,92 +158,43 @@ def read_regressor_file(path: Path) -> Arrays:
 
     Raises
     ------
+    ConfigError
+        If it holds a subspace.
     DataError
-        If the file cannot be read, or holds no regressor.
+        If the file cannot be read, or is no model.
     """
     with reading(path):
         content = content_of_regular(path)
     try:
-        arrays = _checked(content, None, None)
+        arrays = _unzipped(content)
+        if "V" in arrays:
+            raise ConfigError(f"{path} holds a subspace, which makes no predictions")
+        shapes = [arrays[name].shape for name in "wbc" if name in arrays]
+        if len(shapes) < 3 or shapes[0] != shapes[2] or shapes[0][:1] != shapes[1]:
+            raise ValueError("it needs weights w and a centre c of shape (R, d), and intercepts b of shape (R,)")
     except DAMAGE as error:
         raise Damaged(f"{path} is not a model, or damaged: {one_line(error)}") from error
-    if "w" not in arrays:
-        raise ConfigError(f"{path} holds a subspace, which makes no predictions")
     return arrays
 
 
-def _arrays(folder: Path, manifest: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _of_run(folder: Path) -> dict[str, np.ndarray]:
     """Return the arrays of the model in a folder; none if there is no model."""
     content = read_tables(folder, (MODEL,)).get(MODEL)
-    if content is None:
-        return {}
     try:
-        done = manifest["repetitions_done"] if MODEL in manifest["tables"] else None
-        return _checked(content, manifest["data"]["d"], done)
-    except DAMAGE as error:
+        return {} if content is None else _unzipped(content)
+    except DAMAGE as error:  # a manifest may hold no digests
         raise Damaged(
             f"{MODEL} of {folder} is damaged: {one_line(error)}; the command that made it writes it again"
         ) from error
 
 
-def _checked(content: bytes, d: int | None, done: int | None) -> dict[str, np.ndarray]:
-    """Return the arrays of a model with d attributes and some repetitions, if these numbers are known.
-
-    Raises
-    ------
-    DAMAGE
-        If it is no such model.
-    """
+def _unzipped(content: bytes) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name, info in members(archive).items():
             with archive.open(info) as file:
                 arrays[name] = read_array(file, info.file_size)
-    lead = arrays["repetitions"].shape if "repetitions" in arrays else ()
-    if len(lead) != 1:
-        raise ValueError("it holds no list of repetitions")
-    if d is None:
-        d = arrays["c"].shape[-1] if arrays.get("c", np.empty(())).ndim else 0
-    wrong = _misfit({name: array.shape for name, array in arrays.items() if name not in MODEL_ARRAYS}, d, lead)
-    if wrong:
-        raise ValueError(wrong)
-    if done not in (None, *lead):
-        raise ValueError(f"it holds {lead[0]} repetitions, and {MANIFEST} counts {done}")
     return arrays
-
-
-def _model_of(entry: Entry, d: int) -> dict[str, np.ndarray] | None:
-    """Return the model in an entry of the journal; None if it is none of d attributes."""
-    try:
-        text = entry["result"]
-        # Shapes first, as `unpacked` asks for as much memory as they say.
-        fits = type(entry["repetition"]) is int and not _misfit({name: text[name]["shape"] for name in text}, d)
-        return unpacked(text) if fits else None
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
-def _misfit(shapes: Mapping[str, Sequence[int]], d: int, lead: Sequence[int] = ()) -> str:
-    """Return what is wrong with the shapes of regressors or subspaces, after some first axes; empty if nothing is."""
-    n = shapes["V"][-1] if shapes.get("V") else 0
-    needed: dict[str, tuple[int, ...]] = {"w": (d,), "b": (), "c": (d,)}
-    if _FOR_PROBABILITIES & shapes.keys():
-        needed |= dict.fromkeys(sorted(_FOR_PROBABILITIES), ())
-    if "covariance" in shapes:
-        needed |= {"mean": (d,), "covariance": (d, d)}
-    if "V" in shapes:
-        needed = {"V": (d, n), "c": (d,), "scale": (d,)}
-    if shapes.keys() != needed.keys():
-        return f"it holds {', '.join(shapes)}, and {', '.join(needed)} are needed"
-    for name, shape in needed.items():
-        if tuple(shapes[name]) != (*lead, *shape):
-            return f"{name} has shape {tuple(shapes[name])}, and {(*lead, *shape)} is needed"
-    return f"V has {n} columns, and 1 to {d} are possible" if "V" in shapes and not 1 <= n <= d else ""
-
-
-def _shown(numbers: Sequence[int]) -> str:
-    first, last = numbers[0], numbers[-1]
-    return f"{first} to {last}" if len(numbers) == last - first + 1 else ", ".join(map(str, numbers))
 
 
 @dataclass(frozen=True)
@@ -263,7 +206,7 @@ class Predictions:
     values : ndarray of float, shape (n,)
         Averaged over the models.
     probability : ndarray of float, shape (n,), or None
-        That of the second label; None if the target is not two-valued, or the model of an earlier version.
+        That of the second label; None if the target is not two-valued.
     label : ndarray of str, shape (n,), or None
         The label whose probability is larger.
     notes : tuple of str
@@ -316,9 +259,7 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
 
     with reading(folder):
         alone = folder.is_file()
-    if not alone:
-        _refuse_sweep(folder)
-    elif repetition is not None:
+    if alone and repetition is not None:
         raise ConfigError(f"repetition={repetition}: {folder} holds one model")
     learned = read_regressor_file(folder) if alone else read_regressors(folder, repetition)
     with reading(path):
@@ -327,22 +268,36 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     if opener(path) is None:
         raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
     results = None if alone else read(folder)
-    labelled = "labels" in learned or (results is not None and bool(results.curves["test_error_rate"].notna().any()))
-    target, names, d = _target(path, str(learned.get("target", "")))
-    dropped = () if alone else run_manifest(folder).get("dropped", ())
-    config = {} if alone else run_manifest(folder)["config"].get("dataset", {})
-    holes = {"missing": "unavailable"} if "covariance" in learned else {}
-    options = {"path": str(path), "target": target, "scale": "none", "partial": True, **holes}
-    options["missing_values"] = config.get("missing_values", ())
-    by_place = opener(path) is not open_libsvm and not (names and _names(learned))
-    if opener(path) is open_libsvm:
-        data = parse_file({**options, **_by_index(learned, dropped, path, folder), "missing": None}).load()
-        columns = np.arange(data.X.shape[1])
-    else:
-        data = parse_file({**options, "drop": _left_out(learned, names, d, dropped, path)}).load()
-        columns = _columns(learned, data, dropped, path)
-    values, probabilities = np.empty(len(data.y)), np.empty(len(data.y))
-    calibrated = {"share", "explained", "labels"} <= learned.keys()
+    manifest = {} if results is None else results.manifest
+    data, columns, by_place = _table_for(learned, manifest, path, folder)
+    values, probabilities = _applied(learned, data, columns)
+    if not np.isfinite(values).all():
+        first = data_row(int(np.flatnonzero(~np.isfinite(values))[0]))
+        raise DataError(
+            f"{path}: {first}: the prediction of {folder} overflows: its model or this row has values "
+            "that are too large"
+        )
+    label = None if probabilities is None else learned["labels"][(probabilities > 0.5).astype(int)]
+    notes = [*([] if results is None else [_models_used(results, repetition)]), *data.notes]
+    if by_place:
+        notes.append(
+            f"{path.name}: its {columns.size} columns are taken for those that {folder} learned from, as names are "
+            "missing"
+        )
+    if probabilities is not None:
+        second = quoted(str(learned["labels"][1]))
+        notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
+    predictions = Predictions(values, probabilities, label, ())
+    if data.target != NO_TARGET and not np.isnan(data.y).all():
+        known = manifest.get("data", {}).get("fingerprint") == data.fingerprint()
+        notes.append(_error(data, predictions, learned, path, known))
+    return replace(predictions, notes=tuple(notes))
+
+
+def _applied(learned: Arrays, data: Dataset, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the means over the models of predictions, and of probabilities if the target has two labels."""
+    values = np.empty(len(data.y))
+    probabilities = np.empty(len(data.y)) if "labels" in learned else None
     for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
         X = as_values(data.X).rows(rows).astype(np.float64)[:, columns]
         whole = [X] * len(learned["w"])
@@ -352,44 +307,10 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         with np.errstate(over="ignore", invalid="ignore"):
             each = [b + (X - c) @ w for X, w, b, c in zip(whole, *(learned[name] for name in "wbc"), strict=True)]
             values[rows] = np.mean(each, axis=0)
-            if calibrated:
+            if probabilities is not None:
                 each = list(map(probability, each, learned["share"].tolist(), learned["explained"].tolist()))
                 probabilities[rows] = np.mean(each, axis=0)
-    if not np.isfinite(values).all():
-        first = data_row(int(np.flatnonzero(~np.isfinite(values))[0]))
-        raise DataError(
-            f"{path}: {first}: the prediction of {folder} overflows: its model or this row has values "
-            "that are too large"
-        )
-    label = learned["labels"][(probabilities > 0.5).astype(int)] if calibrated else None
-    predictions = Predictions(values, probabilities if calibrated else None, label, ())
-    notes = [*([] if results is None else [_models_used(results, repetition)]), *data.notes]
-    if dropped and by_place and d == learned["w"].shape[1]:
-        notes.append(
-            f"{path.name}: its {d} columns are taken for those that {folder} learned from, as names are missing"
-        )
-    if calibrated:
-        second = quoted(str(learned["labels"][1]))
-        notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
-    elif labelled:
-        notes.append(f"{folder} was written by an earlier version, without probabilities: the sign is the label")
-    if target != NO_TARGET and not np.isnan(data.y).all():
-        known = results is not None and results.manifest["data"]["fingerprint"] == data.fingerprint()
-        notes.append(_error(data, predictions, labelled, learned, path, known))
-    return replace(predictions, notes=tuple(notes))
-
-
-def _refuse_sweep(folder: Path) -> None:
-    """Refuse a folder above runs, with their names.
-
-    Raises
-    ------
-    DataError
-    """
-    below = [str(file.parent) for file in files_below(folder, MANIFEST)]
-    if below and str(folder) not in below:
-        more = f" and {len(below) - _MOST_RUNS} more (see budgetreg status)" if len(below) > _MOST_RUNS else ""
-        raise DataError(f"{folder} holds no run itself; the runs below it: {', '.join(below[:_MOST_RUNS])}{more}")
+    return values, probabilities
 
 
 def _models_used(results: "Results", repetition: int | None) -> str:
@@ -412,21 +333,21 @@ def _models_used(results: "Results", repetition: int | None) -> str:
     return f"the mean of {asked} models, each bought on a split of its own: {bill} in all; `budgetreg fit` learns one"
 
 
-def _error(data: Dataset, predictions: Predictions, labelled: bool, learned: Arrays, path: Path, known: bool) -> str:
+def _error(data: Dataset, predictions: Predictions, learned: Arrays, path: Path, known: bool) -> str:
     """Return the error on the rows that have a target, and what is known of whether they were learned from."""
+    labelled = "labels" in learned
     y = data.y if labelled else _as_numbers(data)
     there = ~np.isnan(data.y)
     rows = f"{np.count_nonzero(there)} rows of {path}{'' if there.all() else ' that have a target'}"
     if labelled != data.two_valued and y is data.y:
         targets = "two labels" if data.two_valued else "targets other than two labels"
         return f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed"
-    if labelled and "labels" in learned and list(data.labels) != learned["labels"].tolist():
+    if labelled and list(data.labels) != learned["labels"].tolist():
         ours, theirs = (" and ".join(map(quoted, labels)) for labels in (learned["labels"].tolist(), data.labels))
         return f"the table has the labels {theirs} but the run learned {ours}: no error is computed"
-    values, label = predictions.values, predictions.label
     errors = f"mean squared error {np.square(predictions.values - y)[there].mean():.6g}"
     if labelled:
-        right = np.sign(values) == data.y if label is None else label == learned["labels"][(data.y > 0).astype(int)]
+        right = predictions.label == learned["labels"][(data.y > 0).astype(int)]
         errors += f", error rate {1 - right[there].mean():.4g}"
     if known:
         return f"{errors} on the {rows}, the table that was learned from: expect more on new rows"
@@ -442,25 +363,58 @@ def _as_numbers(data: Dataset) -> np.ndarray:
     return np.where(np.isnan(data.y), np.nan, np.where(data.y > 0, high, low))
 
 
+def _table_for(
+    learned: Arrays, manifest: Mapping[str, Any], path: Path, folder: Path
+) -> tuple[Dataset, np.ndarray, bool]:
+    """Read a table for a model.
+
+    Returns
+    -------
+    Dataset
+        The table.
+    ndarray of int
+        The columns that are the attributes, in the order in which they were learned.
+    bool
+        Whether columns that the run left out are taken to be missing, although no names confirm it.
+    """
+    dropped = manifest.get("dropped", ())
+    target, names, d = _target(path, str(learned.get("target", "")))
+    options = {
+        "path": str(path),
+        "target": target,
+        "scale": "none",
+        "partial": True,
+        "missing": "unavailable" if "covariance" in learned else None,
+        "missing_values": manifest.get("config", {}).get("dataset", {}).get("missing_values", ()),
+    }
+    if opener(path) is open_libsvm:
+        data = parse_file({**options, **_by_index(learned, dropped, path, folder), "missing": None}).load()
+        return data, np.arange(data.X.shape[1]), False
+    data = parse_file({**options, "drop": _left_out(learned, names, d, dropped, path)}).load()
+    columns = _columns(learned, data, path)
+    return data, columns, bool(dropped) and d == columns.size and not (data.names and _names(learned))
+
+
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
     """Return the target to pass to `parse_file`, `NO_TARGET` if the table has none, and names and number of columns."""
-    unnamed = _columns_of(path, NO_TARGET) or ((), 0)
-    for target in (named,) if unnamed[0] else filter(lambda name: name != NO_TARGET, (named, None)):
-        columns = _columns_of(path, target)
-        if columns is not None:
-            return target, *columns
-    return NO_TARGET, *unnamed
+    whole = _opened(path, NO_TARGET)
+    # A table without names has a target of another name, or of none.
+    tried = [named] if whole is not None and whole.names else [named or None, None]
+    for target in tried:
+        table = _opened(path, target)
+        if table is not None:
+            return target, table.names, table.d - len(table.dropped)
+    return NO_TARGET, *((whole.names, whole.d - len(whole.dropped)) if whole is not None else ((), 0))
 
 
-def _columns_of(path: Path, target: str | None) -> tuple[Sequence[str], int] | None:
-    """Return names and number of a table's columns but the target; None if it has no such target."""
+def _opened(path: Path, target: str | None) -> ChunkedTable | None:
+    """Return a table; None if it has no such target."""
     open_table = opener(path)
     assert open_table is not None
     try:
-        table = open_table(path, target)
+        return open_table(path, target)
     except (DataError, OSError):
         return None
-    return table.names, table.d - len(table.dropped)
 
 
 def _names(learned: Arrays) -> list[str]:
@@ -472,7 +426,7 @@ def _by_index(
 ) -> dict[str, tuple[int, int] | list[int]]:
     """Return which indices of a LIBSVM file are columns, first and last, and which of these are left out.
 
-    A model of another format, or of an earlier version, has none: its columns count from the first index of the file.
+    A model of a table of another format has none: its columns count from the first index of the file.
     """
     if "indices" in learned:
         left_out = learned["left_out"].tolist() if "left_out" in learned else []
@@ -505,7 +459,7 @@ def _left_out(
     return [at + 1 for at, _ in dropped] if has_them else []
 
 
-def _columns(learned: Arrays, data: Dataset, dropped: Sequence[tuple[int, str]], path: Path) -> np.ndarray:
+def _columns(learned: Arrays, data: Dataset, path: Path) -> np.ndarray:
     """Return the columns of a table that are the attributes, in the order in which the run learned them."""
     needed, d = _names(learned), learned["w"].shape[1]
     if data.names and needed:

@@ -1,4 +1,4 @@
-"""Computing repetitions in a process, and showing how far all of them are: a bar on a terminal, lines elsewhere."""
+"""Computing repetitions in a process, and showing on a terminal how far all of them are."""
 
 import sys
 import threading
@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from math import ceil, fsum, isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,12 @@ from budgetreg.common.files import scratch_folder
 from budgetreg.common.notices import AsIs, in_one_line
 from budgetreg.config.catalogue import blamed
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.journal import FAILED, FINISHED, Entry, read_journal
-from budgetreg.runs.tables import JOURNAL
+from budgetreg.runs.journal import FAILED, FINISHED, Entry
 
-PATIENCE_OF_LINES = 10.0
-"""Seconds of work before the first line: lines stay, and short runs need none."""
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 _PERIOD = 0.2  # seconds between two reads of the slots
 _SHORT = 5.0  # seconds that need no estimate
 
-Later = Callable[[float], float]
-"""Given the seconds of a repetition, returns those of the runs that follow."""
 Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 """Given a plan, numbers of repetitions and a function to report their progress, returns their results."""
 
@@ -151,11 +146,8 @@ def reporter(slots: Path | None, slot: int, repetitions: int) -> Callable[[float
 
 
 @contextmanager
-def progress_bar(description: str, repetitions: int, later: Later | None = None) -> Iterator[Path | None]:
-    """Show progress and the time left on stderr while the block runs.
-
-    A terminal shows a bar, unless the block ends within about a second. Elsewhere, as in a file, a line stands for each
-    repetition, without control characters, once the block has taken some seconds.
+def progress_bar(description: str, repetitions: int) -> Iterator[Path | None]:
+    """Show progress and the time left on a terminal while the block runs, unless it ends within about a second.
 
     Parameters
     ----------
@@ -163,41 +155,32 @@ def progress_bar(description: str, repetitions: int, later: Later | None = None)
         What is being computed.
     repetitions : int
         The number of repetitions that the block computes.
-    later : callable, optional
-        For one of several runs: the time that is left for all of them is shown, too.
 
     Yields
     ------
     Path or None
-        The file in which workers report (see `reporter`), with one slot per repetition; None if temporary files cannot
-        be written, and nothing is shown.
+        The file in which workers report (see `reporter`), with one slot per repetition; None if nothing is shown,
+        because stderr is no terminal or temporary files cannot be written.
     """
     with ExitStack() as stack:
         slots = None
-        with suppress(OSError):
-            folder = stack.enter_context(scratch_folder())
-            # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
-            (folder / "slots").write_bytes(bytes(8 * repetitions))
-            # Here, as an interruption may remove the file while the watcher begins.
-            fractions = np.memmap(folder / "slots", dtype=np.float64, mode="r")
-            slots = folder / "slots"
-        if slots is None:
-            yield None
-            return
-        over = threading.Event()
-        watch = _draw_bar if sys.stderr.isatty() else _print_lines
-        watcher = threading.Thread(target=watch, args=(description, fractions, over, later), daemon=True)
-        try:
+        if sys.stderr.isatty():
+            with suppress(OSError):
+                folder = stack.enter_context(scratch_folder())
+                # Zeros, not a sparse file: writing into its hole kills a process if the disk is full.
+                (folder / "slots").write_bytes(bytes(8 * repetitions))
+                slots = folder / "slots"
+        if slots is not None:
+            over = threading.Event()
+            fractions = np.memmap(slots, dtype=np.float64, mode="r")
+            watcher = threading.Thread(target=_draw_bar, args=(description, fractions, over), daemon=True)
             watcher.start()
-            yield slots
-        finally:
-            over.set()
-            if watcher.ident is not None:
-                watcher.join()
+            stack.callback(watcher.join)
+            stack.callback(over.set)
+        yield slots
 
 
-def _draw_bar(description: str, fractions: np.ndarray, over: threading.Event, later: Later | None) -> None:
-    started = time.monotonic()
+def _draw_bar(description: str, fractions: np.ndarray, over: threading.Event) -> None:
     if over.wait(_PATIENCE):
         return
     file: Any = AsIs(sys.stderr)
@@ -206,103 +189,11 @@ def _draw_bar(description: str, fractions: np.ndarray, over: threading.Event, la
         BarColumn(),
         TextColumn("{task.completed:.1f} of {task.total} repetitions"),
         TimeRemainingColumn(),
-        TextColumn("left{task.fields[in_all]}"),
+        TextColumn("left"),
     )
     with Progress(*columns, console=Console(file=file), auto_refresh=False, transient=True) as bar:
-        task = bar.add_task(in_one_line(description), total=len(fractions), in_all="")
+        task = bar.add_task(in_one_line(description), total=len(fractions))
         while True:
-            done = float(fractions.sum())
-            in_all = _in_all(time.monotonic() - started, done, len(fractions), later)
-            bar.update(task, completed=done, in_all=in_all, refresh=True)
+            bar.update(task, completed=float(fractions.sum()), refresh=True)
             if over.wait(_PERIOD):
                 break
-
-
-def _print_lines(description: str, fractions: np.ndarray, over: threading.Event, later: Later | None) -> None:
-    """Print a line whenever as much is done as another repetition takes: repetitions may advance together."""
-    started = time.monotonic()
-    if over.wait(PATIENCE_OF_LINES):
-        return
-    shown, ended = 0, False
-    while not ended:
-        ended = over.wait(_PERIOD)  # what was done last has its line, too
-        done = float(fractions.sum())
-        if int(done) > shown:
-            shown = int(done)
-            elapsed = time.monotonic() - started
-            rest = elapsed * (len(fractions) / done - 1)
-            left = f", about {duration(rest)} left" if shown < len(fractions) else ""
-            left += _in_all(elapsed, done, len(fractions), later)
-            line = f"{in_one_line(description)}: {shown} of {len(fractions)} repetitions{left}"
-            print(f"budgetreg: {line}", file=sys.stderr, flush=True)
-
-
-def _in_all(elapsed: float, done: float, of: int, later: Later | None) -> str:
-    """Return in words the time that is left for this run and those that follow, once it is known; else nothing."""
-    if later is None or done <= 0:
-        return ""
-    each = elapsed / done
-    return f", about {duration(each * (of - done) + later(each))} for all runs"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in its largest unit.
-
-    Examples
-    --------
-    >>> duration(40.2), duration(170), duration(7300)
-    ('40 s', '3 min', '2.0 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-class SweepClock:
-    """Estimates how long the later runs of a sweep take, from how long the repetitions of the earlier ones took.
-
-    A repetition is taken to last as long as those of the same learner on average; of a learner that has not run yet, as
-    those of all others.
-
-    Parameters
-    ----------
-    plans : sequence of Plan
-        The runs, in order. Repetitions that their folders hold already take no time.
-    now : callable
-        Returns a time in seconds.
-    """
-
-    def __init__(self, plans: Sequence[Plan], now: Callable[[], float] = time.monotonic) -> None:
-        self._names = [plan.config.algo.name for plan in plans]
-        self._missing = [_missing(plan) for plan in plans]
-        self._began = now()
-        self._now, self._at, self._took = now, -1, list[tuple[str, float]]()  # by a repetition, with the learner
-
-    def begin(self) -> str:
-        """Begin the next run; return in words how long it and those after it take, if that is known and not short."""
-        if self._at >= 0 and self._missing[self._at]:
-            self._took.append((self._names[self._at], (self._now() - self._began) / self._missing[self._at]))
-        self._at, self._began = self._at + 1, self._now()
-        seconds = self._estimate(self._at, self._took)
-        return f", about {duration(seconds)} left" if seconds >= _SHORT else ""
-
-    def later(self, each: float) -> float:
-        """Return the seconds of the runs after this one, given those of a repetition of this one."""
-        return self._estimate(self._at + 1, [*self._took, (self._names[self._at], each)])
-
-    def _estimate(self, first: int, took: Sequence[tuple[str, float]]) -> float:
-        """Return the seconds of all runs from the first of them; 0 if no repetition has been computed yet."""
-        times: dict[str, list[float]] = {}
-        for name, each in took:
-            times.setdefault(name, []).append(each)
-        means = {name: fsum(values) / len(values) for name, values in times.items()}
-        other = fsum(means.values()) / max(len(means), 1)
-        left = zip(self._names[first:], self._missing[first:], strict=True)
-        return fsum(missing * means.get(name, other) for name, missing in left)
-
-
-def _missing(plan: Plan) -> int:
-    """Return the number of a plan's repetitions that are not finished."""
-    entries = read_journal(plan.folder / JOURNAL)
-    done = {entry["repetition"] for entry in entries if entry["status"] == FINISHED}
-    return len(set(range(plan.config.repetitions)) - done)

@@ -19,7 +19,7 @@ from budgetreg.data.cache import Stamp, trust, verified
 from budgetreg.protocol.plan import Plan, listed, of_unknown_scale
 from budgetreg.runs import workers
 from budgetreg.runs.journal import FAILED, Entry
-from budgetreg.runs.progress import Later, Repetitions, attempt, batches, progress_bar, reporter
+from budgetreg.runs.progress import Repetitions, attempt, batches, progress_bar, reporter
 from budgetreg.runs.store import Store
 
 _USELESS = 1e3
@@ -86,7 +86,6 @@ def execute(
     *,
     function: Repetitions | None = None,
     draw: Callable[[Path], object] = lambda folder: None,
-    later: Later | None = None,
 ) -> RunOutcome:
     """Compute the repetitions of a plan that its folder does not hold yet.
 
@@ -99,8 +98,6 @@ def execute(
         `protocol.repetitions.run_repetitions` by default.
     draw : callable, optional
         A function that draws the finished run in a folder; nothing is drawn by default.
-    later : callable, optional
-        For one of several runs, see `budgetreg.runs.progress.progress_bar`.
 
     Returns
     -------
@@ -120,7 +117,7 @@ def execute(
             say(note)
         resumed = len(store.finished())
         try:
-            with computing(plan, store.missing(), function, later) as entries:
+            with computing(plan, store.missing(), function) as entries:
                 for entry in entries:
                     store.add(entry)
         except BaseException as error:
@@ -154,14 +151,12 @@ def _warn_of_units(plan: Plan, results: Sequence[dict[str, Any]]) -> None:
 
 
 @contextmanager
-def computing(
-    plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None, later: Later | None = None
-) -> Iterator[Iterator[Entry]]:
+def computing(plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None) -> Iterator[Iterator[Entry]]:
     """Compute repetitions of a plan, with progress, and write nothing.
 
     Parameters
     ----------
-    plan, function, later
+    plan, function
         As for `execute`.
     repetitions : sequence of int
         Which.
@@ -178,7 +173,7 @@ def computing(
     from budgetreg.protocol.repetitions import run_repetitions  # here, as a finished run needs none of what it loads
 
     with (
-        progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions), later) as slots,
+        progress_bar(f"{plan.config.algo.name} on {plan.dataset}, k={plan.config.k}", len(repetitions)) as slots,
         _arriving(plan, repetitions, function or run_repetitions, slots) as arriving,
     ):
         yield map(_without_trace, chain.from_iterable(arriving))

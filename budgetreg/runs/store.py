@@ -181,7 +181,7 @@ class Store:
 
     def _load(self) -> None:
         """Read the last entry of each repetition; it is finished if it ever was and its model was kept."""
-        self._learned = journaled_models(self.folder, self._plan.d)
+        self._learned = journaled_models(self.folder)
         entries = read_journal(self.folder / JOURNAL)
         kept = [entry for entry in entries if entry["status"] == FAILED or entry["repetition"] in self._learned]
         kept.sort(key=lambda entry: entry["status"] == FINISHED)

@@ -151,18 +151,6 @@ def interrupts_ignored() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def termination_deferred() -> Iterator[None]:
-    """Let a SIGTERM that comes in the block count when it ends: half of what the block starts could not be ended."""
-    came: list[int] = []
-    try:
-        with _handling(signal.SIGTERM, lambda number, frame: came.append(number)):
-            yield
-    finally:  # also where what is started got the signal itself, and fails
-        if came:
-            signal.raise_signal(signal.SIGTERM)
-
-
 def interrupts_told_apart() -> AbstractContextManager[None]:
     """Raise `Interrupted` on Ctrl-C in the block: code of another package may raise `KeyboardInterrupt`."""
     return _interrupted_by(signal.SIGINT)

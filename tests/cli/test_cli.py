@@ -55,7 +55,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """Replace execution: plans are collected, and their folders look like those of runs."""
     plans: list[Plan] = []
 
-    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         plans.append(plan)
         return runner.RunOutcome(plan.folder, finished=plan.config.repetitions, failed=0, resumed=0, choices=NO_CHOICES)
 
@@ -278,12 +278,10 @@ def test_a_sweep_prints_common_notices_once(
 ) -> None:
     execute = runner.execute
 
-    def noted(plan: Plan, draw: Any, later: Any) -> runner.RunOutcome:
+    def noted(plan: Plan, draw: Any) -> runner.RunOutcome:
         say("a note of all")
         say(f"a note of k={plan.config.k}")
-        return replace(
-            execute(plan, draw=draw, later=later), choices=Choices(plan.config.algo.name, 10, {"B high": 2}, {"eta": 1})
-        )
+        return replace(execute(plan, draw=draw), choices=Choices(plan.config.algo.name, 10, {"B high": 2}, {"eta": 1}))
 
     monkeypatch.setattr(runner, "execute", noted)
     answer = budgetreg(capsys, "run -m algo=aelr,aer k=4,5")
@@ -418,7 +416,7 @@ def test_dry_run_prints_the_bill_and_runs_nothing(
 def test_exit_code_is_the_worst_of_the_cells(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         if plan.config.k == 2:
             raise DataError("no data\nat all")
         return runner.RunOutcome(plan.folder, finished=0, failed=1, resumed=0, choices=NO_CHOICES)
@@ -437,7 +435,7 @@ def test_exit_code_is_the_worst_of_the_cells(
 def test_a_bug_gives_its_traceback(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         raise ZeroDivisionError("in the core")
 
     monkeypatch.setattr(runner, "execute", execute)
@@ -450,7 +448,7 @@ def test_a_bug_gives_its_traceback(
 def test_an_interrupt_says_how_to_resume(
     capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def execute(plan: Plan, draw: object, later: object) -> runner.RunOutcome:
+    def execute(plan: Plan, draw: object) -> runner.RunOutcome:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runner, "execute", execute)

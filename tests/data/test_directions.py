@@ -7,13 +7,13 @@ import pytest
 from scipy.linalg import hadamard
 
 from budgetreg.algorithms.eigenspaces import leading
+from budgetreg.algorithms.tasks import compare_with_best, second_moment
 from budgetreg.common.errors import ConfigError
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.distributions import BiasedCoins, Hadamard, Spike, TwoLines
 from budgetreg.data.registry import load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
-from budgetreg.tasks import compare_with_best, second_moment
 
 OPTIONS = {
     "coins": {"d": 7, "n_coins": 3, "alpha": 0.4},

@@ -285,5 +285,5 @@ def test_names_are_compared_a_few_times_for_each_column(tmp_path: Path, monkeypa
     data = parse_file({"path": str(tmp_path / "wide.csv"), "target": None, "scale": "none"}).load()
     read_prices(tmp_path / "costs.csv", data.names, d)
     learned = {"names": np.array(names[::-1]), "w": np.zeros((1, d))}
-    assert models._columns(learned, replace(data, names=tuple(names)), (), tmp_path).tolist() == list(range(d))[::-1]
+    assert models._columns(learned, replace(data, names=tuple(names)), tmp_path).tolist() == list(range(d))[::-1]
     assert 0 < Counted.compared < 20 * d

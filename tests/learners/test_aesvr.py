@@ -10,6 +10,7 @@ from hydra import compose, initialize_config_dir
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.hazan_koren_2012.aesvr import SupportVectorLearner
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
+from budgetreg.algorithms.tasks import mean_loss
 from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.common.streams import generator
 from budgetreg.config.catalogue import conf_dir
@@ -19,7 +20,6 @@ from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.tasks import mean_loss
 from tests.plans import journaled
 
 DELTA = 0.2

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from budgetreg.algorithms.tasks import RegressorJudge
 from budgetreg.cli.app import main
 from budgetreg.data.registry import load
 from budgetreg.estimators import ESTIMATORS
@@ -24,7 +25,6 @@ from budgetreg.protocol.prediction import (
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from budgetreg.runs.models import read_models
-from budgetreg.tasks import RegressorJudge
 from tests.plans import planned
 
 # A budget at prediction: who chooses the attributes, what is masked, what stays the same

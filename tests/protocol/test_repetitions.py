@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms.cesa_bianchi_2010 import pegasos_regularisation
+from budgetreg.algorithms.tasks import RegressorJudge, mean_loss
 from budgetreg.common.streams import generator
 from budgetreg.data.registry import load
 from budgetreg.metering.table import Origin, Table
@@ -14,7 +15,6 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import folds
 from budgetreg.protocol.tuning import on_edge, winners
-from budgetreg.tasks import RegressorJudge, mean_loss
 from tests.plans import journaled, planned
 from tests.tiers import quick_but
 

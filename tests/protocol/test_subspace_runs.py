@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.algorithms.tasks import SubspaceLearning
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.dataset import Dataset
 from budgetreg.figures.curves import bounds
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.tuning import on_edge
 from budgetreg.runs.series import Series
-from budgetreg.tasks import SubspaceLearning
 from tests.plans import journaled, planned
 
 COINS = ("dataset=coins", "dataset.d=8", "dataset.n=300", "algo.n_components=1", "k=4", "tuning.folds=3")

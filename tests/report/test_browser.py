@@ -113,8 +113,7 @@ def test_headings_tables_and_figures_have_names_in_order(browser: Any, page: str
     assert count(browser, 'img:not([alt]), img[alt=""]') == 0
 
 
-@pytest.mark.parametrize("width", [PHONE, TABLET, WIDE])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (TABLET, "light"), (WIDE, "dark")])
 def test_text_is_readable_at_any_width_in_light_and_dark(browser: Any, page: str, width: int, scheme: str) -> None:
     shown(browser, page, width, scheme)
     ratios = browser.execute_script(CONTRASTS)
@@ -163,7 +162,8 @@ def test_the_keyboard_reaches_results_tables_and_details(browser: Any, page: str
     assert browser.execute_script("return arguments[0].parentElement.open", summary)
 
 
-def test_paper_shows_what_is_folded_on_the_screen(browser: Any, page: str) -> None:
+def test_paper_shows_what_is_folded_on_the_screen_and_whole_rows(browser: Any, page: str) -> None:
+    """Each part of a section keeps its table, figure or row on one page, if it fits there."""
     visible = 'return [...document.querySelectorAll("details table")].map((table) => table.checkVisibility())'
     shown(browser, page)
     assert set(browser.execute_script(visible)) == {False}
@@ -171,19 +171,12 @@ def test_paper_shows_what_is_folded_on_the_screen(browser: Any, page: str) -> No
     assert set(browser.execute_script(visible)) == {True}
     assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not browser.find_element("tag name", "nav").is_displayed()
-
-
-def test_rows_are_whole_on_paper(browser: Any, page: str) -> None:
-    """Each part of a section keeps its table, figure or row on one page, if it fits there."""
-    shown(browser, page, media="print")
     style = "return [...document.querySelectorAll(arguments[0])].map((each) => getComputedStyle(each)[arguments[1]])"
     for selector in ("tr", "table", "img"):
         assert set(browser.execute_script(style, selector, "breakInside")) == {"avoid"}
     assert set(browser.execute_script(style, "section + section", "breakBefore")) == {"page"}
     assert set(browser.execute_script(style, "img", "filter")) == {"none"}
     paper = 718  # CSS pixels between the margins of A4
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": paper, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-    )
+    shown(browser, page, paper, media="print")
     edges = browser.execute_script("return [...document.querySelectorAll('table')].map((t) => t.offsetWidth)")
     assert max(edges) <= paper

@@ -40,12 +40,12 @@ def test_a_grid_and_a_folded_table_show_every_claim_once() -> None:
     ids = ["b_4", "c_4", "b_8", "c_8"]
     rows = [row(name, verdict) for name, verdict in zip(ids, ["holds", "fails", "undecided", "holds"], strict=True)]
     rows += [row("end", "fails", wanted="at most 0.36", estimate="12345", note="left out: x_1", says="ends | early")]
-    grid, table, counts = gallery.claims(rows, [GRID])
-    assert "With *k* of d, A errs less than *learner*, always: of 4 claims, 2 hold, 1 is open, 1 fails." in grid
-    assert "| C on full rows | **fails** 0.123 | **holds** 0.123 |" in grid
-    assert "<summary>1 claim: 1 fails</summary>" in table
-    assert "| ends \\| early (`end`) | at most 0.36 | **fails** 12,345 (0.1 to 0.2) left out: x\\_1 |" in table
-    assert counts == "The verdicts are based on 10 repetitions.\n"
+    text = gallery.claims(rows, [GRID])
+    assert "With *k* of d, A errs less than *learner*, always: of 4 claims, 2 hold, 1 is open, 1 fails." in text
+    assert "| C on full rows | **fails** 0.123 | **holds** 0.123 |" in text
+    assert "<summary>1 claim: 1 fails</summary>" in text
+    assert "| ends \\| early (`end`) | at most 0.36 | **fails** 12,345 (0.1 to 0.2) left out: x\\_1 |" in text
+    assert text.endswith("\nThe verdicts are based on 10 repetitions.\n\n")
 
 
 def test_presets_are_columns() -> None:
@@ -54,14 +54,14 @@ def test_presets_are_columns() -> None:
         row("one", "fails", "paper"),
         row("two", "undecided", "paper", estimate="", interval_low="", note="no curve of a"),
     ]
-    table, _ = gallery.claims(rows, [])
+    table = gallery.claims(rows, [])
     assert "<summary>2 claims under 2 presets: 1 holds, 1 is open, 1 fails</summary>" in table
     assert "| claim | wanted | literal | paper |" in table
     assert (
         "| it is one (`one`) | below 0 | **holds** 0.123 (0.100 to 0.200) | **fails** 0.123 (0.100 to 0.200) |" in table
     )
     assert "| it is two (`two`) | below 0 |  | *open* no curve of a |" in table
-    named, _ = gallery.claims([row("one", "holds", "here_only"), row("two", "holds", "there")], [])
+    named = gallery.claims([row("one", "holds", "here_only"), row("two", "holds", "there")], [])
     assert "| claim | wanted | here |" in named
 
 

@@ -16,72 +16,9 @@ from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.reproduce import recipes, reproduction
 from budgetreg.runs import runner
 from budgetreg.runs.series import read_folder, read_series
-from tests.sketches import sketch
+from tests.reproduce.conftest import RECIPE
 
-RECIPE = """# @package _global_
-# A toy: AELR against ridge on handwritten digits
-defaults:
-  - override /dataset: digits_3v5
-  - override /tuning: fixed
-  - override /backend: sequential
-
-experiment: paper/toy
-repetitions: 5
-checkpoints: [0.5, 1]
-tuning: {B: 4, eta: 0.02}
-protocols:
-  literal: {}
-  paper: {dataset: {center: full}, learners: {aelr: {split: even}}}
-figure: {panels: protocol, also: {paid: bills}, x_scale: linear, names: {ridge: full rows}}
-differs: [the digits are smaller]
-claims:
-  - {id: ridge_below, says: ridge is better, kind: below, a: ridge, b: aelr}
-  - {id: level, says: it ends well, kind: near, a: aelr, value: 0.8, tolerance: 0.3, where: {protocol: paper}}
-hydra:
-  mode: MULTIRUN
-  sweeper: {params: {algo: "aelr,ridge"}}
-"""
-
-
-def work_in(place: Path, patch: pytest.MonkeyPatch) -> Path:
-    """Change to a folder, use the configuration in it, and return the file of its toy recipe."""
-    patch.setattr(catalogue, "conf_dir", lambda: place / "conf")
-    patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
-    patch.chdir(place)
-    return place / "conf" / "experiment" / "paper" / "toy.yaml"
-
-
-@pytest.fixture
-def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a folder without results, with a configuration that has a toy recipe; return the recipe's file."""
-    shutil.copytree(catalogue.conf_dir(), tmp_path / "conf")
-    file = work_in(tmp_path, monkeypatch)
-    file.parent.mkdir()
-    file.write_text(RECIPE)
-    (file.parent / "published.csv").write_text("figure,algo,axis,x,value\ntoy,aelr,attributes,700,0.8\n")
-    return file
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which the toy recipe is reproduced."""
-    place = tmp_path_factory.mktemp("finished")
-    shutil.copytree(catalogue.conf_dir(), place / "conf")
-    with pytest.MonkeyPatch.context() as patch:
-        file = work_in(place, patch)
-        file.parent.mkdir()
-        file.write_text(RECIPE)
-        sketch(patch)
-        assert main(["reproduce", "paper/toy"]) == 0
-    return place
-
-
-@pytest.fixture
-def reproduced(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sketched: None) -> Path:
-    """Work in a copy of that folder; return the folder of the results."""
-    shutil.copytree(finished, tmp_path / "copy")
-    work_in(tmp_path / "copy", monkeypatch)
-    return Path("results/paper/toy")
+FOLDER = Path("results/paper/toy")
 
 
 @pytest.fixture
@@ -108,16 +45,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 
 
-@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_recipe_is_run_once_judged_and_drawn(
-    drawn: bool, recipe: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_recipe_is_run_judged_and_drawn(
+    reproduced: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if not drawn:
-        sketch(monkeypatch)
     assert main(["reproduce", "paper/toy"]) == 0
-    assert computed == ["aelr", "aelr", "ridge", "ridge"]
-    folder = Path("results/paper/toy")
-    first = contents(folder)
+    assert computed == []
+    first, folder = contents(FOLDER), FOLDER
     assert {"curves.csv", "runs.csv", "claims.csv", "savings.csv", "manifest.json"} < first.keys()
     assert {"curves.png", "curves.pdf", "curves.txt"} < first.keys()
     assert {"curves_paid.png", "curves_paid.pdf", "curves_paid.txt"} < first.keys()
@@ -162,18 +95,18 @@ def test_a_recipe_is_run_once_judged_and_drawn(
 
     # What is current is neither run nor changed, with or without the runs that it came from; a claim changes no result.
     shutil.rmtree("runs")
-    recipe.write_text(RECIPE.replace("it ends well", "it ends badly"))
+    reproduced.write_text(RECIPE.replace("it ends well", "it ends badly"))
     assert main(["reproduce", "paper/toy"]) == 0
-    assert len(computed) == 4
+    assert computed == []
     second = contents(folder)
     assert second.pop("claims.csv") == first.pop("claims.csv").replace(b"it ends well", b"it ends badly")
     assert second == first
 
     # Another parameter makes those stale that have it.
     monkeypatch.setattr(reproduction, "plot", lambda *_: [])
-    recipe.write_text(RECIPE.replace("split: even", "split: 1"))
+    reproduced.write_text(RECIPE.replace("split: even", "split: 1"))
     assert main(["reproduce", "paper/toy"]) == 0
-    assert computed[4:] == ["aelr"]
+    assert computed == ["aelr"]
 
 
 @pytest.mark.usefixtures("sketched")
@@ -181,7 +114,7 @@ def test_presets_with_the_same_configuration_share_a_run(recipe: Path, computed:
     recipe.write_text(RECIPE.replace("dataset: {center: full}, ", ""))
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed == ["aelr", "aelr", "ridge"]
-    folder = Path("results/paper/toy")
+    folder = FOLDER
     first = contents(folder)
     presets = [curve.config["protocol"] for curve in read_folder(folder) if curve.algo == "ridge"]
     assert presets == ["literal", "paper"]
@@ -253,22 +186,22 @@ _JOURNALS = ["manifest.json", "journal.jsonl", "models.jsonl"]
 @pytest.mark.parametrize("left", [pytest.param(_JOURNALS, marks=pytest.mark.slow), [*_JOURNALS, "curves.csv"]])
 def test_a_killed_reproduction_resumes(reproduced: Path, computed: list[str], left: list[str]) -> None:
     """It was killed during a run, or between its tables."""
-    whole = contents(reproduced)
+    whole = contents(FOLDER)
     shutil.rmtree("results")
     for path in Path("runs/paper/toy").glob("algo=ridge,protocol=literal-*/*"):
         if path.name not in left:
             path.unlink()
     assert main(["reproduce", "paper/toy"]) == 0
     assert computed == ["ridge"]
-    assert contents(reproduced) == whole
+    assert contents(FOLDER) == whole
 
 
 @pytest.mark.parametrize("table", ["curves.csv", "runs.csv"])
 def test_results_that_lost_a_row_are_not_used(reproduced: Path, table: str) -> None:
-    whole = contents(reproduced)
-    (reproduced / table).write_bytes(b"".join(whole[table].splitlines(keepends=True)[:-1]))
+    whole = contents(FOLDER)
+    (FOLDER / table).write_bytes(b"".join(whole[table].splitlines(keepends=True)[:-1]))
     assert main(["reproduce", "paper/toy"]) == 0
-    assert contents(reproduced) == whole
+    assert contents(FOLDER) == whole
 
 
 def test_current_results_are_neither_judged_nor_drawn_nor_written(
@@ -286,20 +219,20 @@ def test_current_results_are_neither_judged_nor_drawn_nor_written(
 
 @pytest.mark.parametrize("name", [pytest.param("claims.csv", marks=pytest.mark.slow), "curves_paid.txt"])
 def test_a_report_that_was_changed_or_lost_is_made_again(reproduced: Path, name: str) -> None:
-    whole = contents(reproduced)
-    (reproduced / name).write_bytes(b"changed")
+    whole = contents(FOLDER)
+    (FOLDER / name).write_bytes(b"changed")
     assert main(["reproduce", "paper/toy"]) == 0
-    assert contents(reproduced) == whole
-    (reproduced / name).unlink()
+    assert contents(FOLDER) == whole
+    (FOLDER / name).unlink()
     assert main(["reproduce", "paper/toy"]) == 0
-    assert contents(reproduced) == whole
+    assert contents(FOLDER) == whole
 
 
 def test_results_are_not_replaced_by_fewer_repetitions(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = contents(reproduced)
+    whole = contents(FOLDER)
     assert main(["reproduce", "paper/toy", "--quick", "out=results"]) == 2
     assert "holds 5 repetitions, more than a quick look has" in capsys.readouterr().err
-    assert contents(reproduced) == whole
+    assert contents(FOLDER) == whole
 
     Path("README.md").write_text("# My project\n")
     assert main(["reproduce", "paper/toy", "out=."]) == 2
@@ -314,7 +247,7 @@ def test_results_are_not_replaced_by_fewer_repetitions(reproduced: Path, capsys:
 
 
 def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (reproduced / "manifest.json").write_text('{"recipe"')
+    (FOLDER / "manifest.json").write_text('{"recipe"')
     assert main(["reproduce", "paper/toy"]) == 3
     message = capsys.readouterr().err
     assert message.count("\n") == 1
@@ -324,10 +257,9 @@ def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFi
 
 
 def test_a_figure_may_show_the_results_of_another_recipe_too(reproduced: Path) -> None:
-    caption = reproduced / "curves.txt"
+    caption = FOLDER / "curves.txt"
     before = caption.read_text().count("digits_3v5, AELR")
-    recipe = Path("conf/experiment/paper/toy.yaml")
-    recipe.write_text(RECIPE.replace("x_scale", "beside: [paper/toy], x_scale"))
+    reproduced.write_text(RECIPE.replace("x_scale", "beside: [paper/toy], x_scale"))
     assert main(["reproduce", "paper/toy"]) == 0
     assert caption.read_text().count("digits_3v5, AELR") == 2 * before > 0
 

@@ -39,24 +39,3 @@ def test_a_title_says_what_its_claims_are_judged_to_be(folder: Any) -> None:
     with (folder / "claims.csv").open(newline="") as file:
         claims = list(csv.DictReader(file))
     assert list(mistakes(content_of(folder)["figure"], claims)) == []
-
-
-def test_a_title_that_claims_more_is_found() -> None:
-    claims = [
-        {"claim": "below_a", "protocol": "raw", "verdict": "holds"},
-        {"claim": "below_b", "protocol": "raw", "verdict": "undecided"},
-    ]
-    figure: dict[str, Any] = {
-        "finding": "A and B are worse",
-        "rests_on": {"holds": ["below_*", "below_c", "below_a@x"]},
-    }
-    assert list(mistakes(figure, claims)) == [
-        "below_b raw: open, not holds",
-        "below_c: no such claim",
-        "below_a@x: no such claim",
-    ]
-    figure["rests_on"] = {"holds": ["below_a@raw"], "open": ["below_b"]}
-    assert list(mistakes(figure, claims)) == ["the title does not say what of it open"]
-    figure["finding"] = "A is worse; B is open"
-    assert list(mistakes(figure, claims)) == []
-    assert list(mistakes({"finding": "A"}, claims)) == ["the figure has no title, or names no claim that it rests on"]

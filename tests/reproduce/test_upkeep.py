@@ -8,63 +8,15 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.common.errors import DataError
-from budgetreg.common.files import record_digest, signed
-from budgetreg.config import catalogue
+from budgetreg.common.files import record_digest
 from budgetreg.config.nested import number_ranges
-from budgetreg.reproduce.merged import write_results
 from budgetreg.reproduce.recipes import read_recipe
-from budgetreg.reproduce.reproduction import _run
-from budgetreg.reproduce.verification import cell_problems, read_once, verify_merged
-from budgetreg.runs.verification import Sample
+from budgetreg.reproduce.verification import Sample, cell_problems, read_once, verify_merged
+from tests.reproduce.conftest import RECIPE
+from tests.written_runs import edit_manifest
 
-RECIPE = """# @package _global_
-# A toy: AELR against ridge on handwritten digits
-defaults:
-  - override /dataset: digits_3v5
-  - override /tuning: fixed
-  - override /backend: sequential
-
-experiment: paper/toy
-repetitions: 3
-checkpoints: [0.5, 1]
-tuning: {B: 4, eta: 0.02}
-protocols: {literal: {}, paper: {learners: {aelr: {split: even}}}}
-hydra:
-  mode: MULTIRUN
-  sweeper: {params: {algo: "aelr,ridge"}}
-"""
 FOLDER = Path("results/paper/toy")
 CELLS = [f"algo={algo},protocol={protocol}" for algo in ("aelr", "ridge") for protocol in ("literal", "paper")]
-
-
-@pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the configuration, runs and merged results of a recipe, without figures."""
-    place = tmp_path_factory.mktemp("reproduced")
-    shutil.copytree(catalogue.conf_dir(), place / "conf")
-    (place / "conf" / "experiment" / "paper").mkdir()
-    (place / "conf" / "experiment" / "paper" / "toy.yaml").write_text(RECIPE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(catalogue, "conf_dir", lambda: place / "conf")
-        patch.chdir(place)
-        recipe = read_recipe("paper/toy")
-        write_results(FOLDER, recipe, dict(_run(recipe, recipe.cells, Path("runs") / recipe.name)))
-    return place
-
-
-@pytest.fixture
-def recipe(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to a copy of it; return the recipe's file."""
-    place = tmp_path / "copy"
-    shutil.copytree(reproduced, place)
-    monkeypatch.setattr(catalogue, "conf_dir", lambda: place / "conf")
-    monkeypatch.chdir(place)
-    return place / "conf" / "experiment" / "paper" / "toy.yaml"
-
-
-def edit_manifest(folder: Path, **changes: object) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(signed({**manifest, **changes})))
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -72,17 +24,17 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
-def test_merged_results_are_the_same_when_computed_again(recipe: Path) -> None:
+def test_merged_results_are_the_same_when_computed_again(reproduced: Path) -> None:
     before, lines = contents(FOLDER), []
     verdicts = list(verify_merged(FOLDER, read_recipe("paper/toy"), Sample(2), lines.append))
     assert [cell.recorded.name for cell in verdicts] == CELLS
     assert all(cell.verdict and cell.verdict.same for cell in verdicts)
-    assert [(cell.verdict.checked, cell.verdict.held) for cell in verdicts if cell.verdict] == [(2, 3)] * 4
+    assert [(cell.verdict.checked, cell.verdict.held) for cell in verdicts if cell.verdict] == [(2, 5)] * 4
     assert lines[0] == f"paper/toy: {CELLS[0]} (1 of 4)"
     assert contents(FOLDER) == before
 
 
-def test_only_the_cell_that_differs_is_reported(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_cell_that_differs_is_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = FOLDER / "curves.csv"
     lines = path.read_text().splitlines()
     head, first = lines[0].split(","), lines[1].split(",")
@@ -95,7 +47,7 @@ def test_only_the_cell_that_differs_is_reported(recipe: Path, capsys: pytest.Cap
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0].strip() == "results/paper/toy"
-    assert [line.split()[5:7] for line in lines[2:6]] == [["of", "3"]] * 4
+    assert [line.split()[5:7] for line in lines[2:6]] == [["of", "5"]] * 4
     assert "differs, same to 1e-9  test_mse" in lines[2]
     assert all(" same " in line and "differs" not in line for line in lines[3:6])
     assert "nothing that was recorded has changed (algo=aelr,protocol=literal)" in "".join(lines[6:])
@@ -103,21 +55,21 @@ def test_only_the_cell_that_differs_is_reported(recipe: Path, capsys: pytest.Cap
     assert printed.err == ""
 
 
-def test_cells_that_the_results_lack_are_listed(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_that_the_results_lack_are_listed(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "results", "--why"]) == 0
     assert capsys.readouterr().out == "nothing is missing, failed or stale\n"
 
     def lacks(text: str) -> dict[str, tuple[str, str]]:
-        recipe.write_text(text)
+        reproduced.write_text(text)
         return {
             problem.cell: (problem.state, problem.why) for problem in cell_problems(FOLDER, read_recipe("paper/toy"))
         }
 
     assert lacks(RECIPE) == {}
     assert lacks(RECIPE.replace("split: even", "split: 1")) == {CELLS[1]: ("stale", "algo.split even -> 1")}
-    more = lacks(RECIPE.replace("repetitions: 3", "repetitions: 5"))
-    assert more == dict.fromkeys(CELLS, ("fewer", "repetitions 3-4 of 5 are missing"))
-    assert lacks(RECIPE.replace("repetitions: 3", "repetitions: 2")) == {}
+    more = lacks(RECIPE.replace("repetitions: 5", "repetitions: 7"))
+    assert more == dict.fromkeys(CELLS, ("fewer", "repetitions 5-6 of 7 are missing"))
+    assert lacks(RECIPE.replace("repetitions: 5", "repetitions: 4")) == {}
     other = lacks(RECIPE.replace("aelr,ridge", "aelr,aerr"))
     assert other["algo=aerr,protocol=paper"] == ("missing", "the results hold no such cell")
     assert other["algo=ridge,protocol=paper"] == ("no longer", "the recipe has no such cell")
@@ -125,7 +77,7 @@ def test_cells_that_the_results_lack_are_listed(recipe: Path, capsys: pytest.Cap
     assert reproduce_again[CELLS[0]] == ("stale", "k 4 -> 3, tuning.eta 0.02 -> 0.01")
 
 
-def test_a_new_version_of_a_learner_is_reported(recipe: Path) -> None:
+def test_a_new_version_of_a_learner_is_reported(reproduced: Path) -> None:
     entries = json.loads((FOLDER / "manifest.json").read_text())["cells"]
     cell = read_recipe("paper/toy").cells[0]
     identity = cell.config.identity()
@@ -144,8 +96,8 @@ def test_a_new_version_of_a_learner_is_reported(recipe: Path) -> None:
     assert verdicts[0].stale == (problem.why,)
 
 
-def test_damaged_and_stale_results_are_reported(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe.write_text(RECIPE.replace("split: even", "split: 1"))
+def test_damaged_and_stale_results_are_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reproduced.write_text(RECIPE.replace("split: even", "split: 1"))
     assert main(["status", "results", "--why"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
         *("results/paper/toy", CELLS[1], "stale", "algo.split", "even", "->", "1")
@@ -161,12 +113,12 @@ def test_damaged_and_stale_results_are_reported(recipe: Path, capsys: pytest.Cap
     (FOLDER / "runs.csv").unlink()
     with pytest.raises(DataError, match="is missing"):
         cell_problems(FOLDER, read_recipe("paper/toy"))
-    recipe.unlink()
+    reproduced.unlink()
     assert main(["status", "results", "--why"]) == 0
     assert "there is no recipe paper/toy" in capsys.readouterr().out
 
 
-def test_runs_are_stale_if_their_recipe_has_no_such_cell(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_stale_if_their_recipe_has_no_such_cell(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def stale() -> dict[str, str]:
         read_once.cache_clear()  # each command is a process of its own
         assert main(["status", "runs", "--why"]) == 0
@@ -174,9 +126,9 @@ def test_runs_are_stale_if_their_recipe_has_no_such_cell(recipe: Path, capsys: p
         return {Path(row[0]).name.rpartition("-")[0]: " ".join(row[4:]) for row in rows}
 
     assert stale() == {}
-    recipe.write_text(RECIPE.replace("split: even", "split: 1"))
+    reproduced.write_text(RECIPE.replace("split: even", "split: 1"))
     assert stale() == {CELLS[1]: "algo.split even -> 1"}
-    recipe.write_text(RECIPE.replace("aelr,ridge", "ridge"))
+    reproduced.write_text(RECIPE.replace("aelr,ridge", "ridge"))
     assert stale() == dict.fromkeys(CELLS[:2], "the recipe has no such cell")
     run = next(Path("runs/paper/toy").glob(f"{CELLS[0]}-*"))
     for other in ("runs/paper/toy/digits_3v5", "runs/kept", "runs/paper/other"):  # made by the user
@@ -184,7 +136,7 @@ def test_runs_are_stale_if_their_recipe_has_no_such_cell(recipe: Path, capsys: p
         shutil.copytree(run, Path(other, run.name))
     shutil.copytree(run, "runs/paper/toy/mine")
     assert len(stale()) == 2
-    recipe.unlink()
+    reproduced.unlink()
     assert stale() == {}
 
 

@@ -2,13 +2,11 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 from contextlib import suppress
-from itertools import product
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -20,11 +18,11 @@ import pytest
 
 from budgetreg import api
 from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.reproduce.verification import Sample, verify_run
 from budgetreg.runs import cluster as subject
 from budgetreg.runs.cluster import ClusterLost
 from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute
-from budgetreg.runs.verification import Sample, verify_run
 from budgetreg.runs.workers import WorkerDied
 from tests.runs.test_runner import PATIENCE, ROOT, alive, computed, curves, reference, start, wait_until
 from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run
@@ -42,9 +40,8 @@ WORKER = ["dask_worker", "--nthreads", "2", "--no-nanny", "--no-dashboard", "--d
 class Cluster:
     """A scheduler and two workers; what a test kills is started again for the next test."""
 
-    def __init__(self, folder, protocol="tcp"):
-        self.folder, self.scheduler, self.workers, self.protocol = folder, None, [], protocol
-        self.address = ""
+    def __init__(self, folder):
+        self.folder, self.scheduler, self.workers, self.address = folder, None, [], ""
 
     def start(self, *words):
         environment = {
@@ -69,7 +66,7 @@ class Cluster:
             self.end()
             file = self.folder / "scheduler.json"
             file.unlink(missing_ok=True)
-            self.scheduler = self.start(*SCHEDULER, "--protocol", self.protocol, "--scheduler-file", str(file))
+            self.scheduler = self.start(*SCHEDULER, "--scheduler-file", str(file))
             wait_until(lambda: file.exists() and file.read_text().endswith("}"))
             self.address = json.loads(file.read_text())["address"]
         self.workers = [worker for worker in self.workers if worker.poll() is None]
@@ -281,42 +278,6 @@ def test_without_an_address_workers_of_this_machine_compute_and_end(tmp_path, re
     processes = computed(tmp_path / "log")[1]
     assert len(processes - {process.pid}) == 2
     assert not any(map(alive, processes))
-    assert curves(tmp_path / "run") == reference
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
-def test_dasks_own_settings_secure_the_connection(tmp_path, reference, monkeypatch):
-    words = [
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        "key",
-        "-out",
-        "cert",
-        "-subj",
-        "/CN=localhost",
-    ]
-    subprocess.run(["openssl", *words], cwd=tmp_path, check=True, capture_output=True)
-    settings = {"require-encryption": True, "tls.ca-file": str(tmp_path / "cert")}
-    for who, what in product(("scheduler", "worker", "client"), ("key", "cert")):
-        settings[f"tls.{who}.{what}"] = str(tmp_path / what)
-    settings = {f"distributed.comm.{name}": value for name, value in settings.items()}
-    for name, value in settings.items():
-        monkeypatch.setenv(f"DASK_{name.upper().replace('.', '__').replace('-', '_')}", str(value))
-    secure = Cluster(tmp_path, protocol="tls")
-    try:
-        with dask.config.set(settings):
-            secure.mend()
-        assert secure.address.startswith("tls://")
-        process = begin(secure, tmp_path, {})
-        assert (process.communicate(timeout=PATIENCE)[1], process.returncode) == ("", 0)
-        assert computed(tmp_path / "log")[1] <= {worker.pid for worker in secure.workers}
-    finally:
-        secure.end()
     assert curves(tmp_path / "run") == reference
 
 

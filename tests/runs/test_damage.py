@@ -14,7 +14,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.common.errors import DataError, UserError
 from budgetreg.common.files import Damaged, content_of, signed
-from budgetreg.reproduce import merged
+from budgetreg.reproduce.verification import Sample, verify_run
 from budgetreg.runs import manifest as manifest_module
 from budgetreg.runs import store as store_module
 from budgetreg.runs.journal import read_journal, read_lines, read_status
@@ -22,7 +22,6 @@ from budgetreg.runs.manifest import read_tables
 from budgetreg.runs.models import read_regressors
 from budgetreg.runs.series import Series, read_series
 from budgetreg.runs.store import Store
-from budgetreg.runs.verification import Sample, verify_run
 from tests.damage import flip
 from tests.toy_runs import toy_entry, toy_line, toy_plan
 
@@ -173,9 +172,3 @@ def test_a_reader_waits_for_a_writer_that_is_between_two_files(run: Path, monkey
     (run / "curves.csv").write_bytes(curves + b"more")
     monkeypatch.setattr(manifest_module.time, "sleep", lambda _: (run / "curves.csv").write_bytes(curves))
     assert read_tables(run, ["curves.csv"]) == {"curves.csv": curves}
-
-
-def test_merged_results_name_the_damaged_table(run: Path) -> None:
-    (run / "runs.csv").write_bytes((run / "runs.csv").read_bytes().replace(b"900", b"901"))
-    with pytest.raises(Damaged, match=r"runs\.csv is damaged"):
-        merged._tables(run)

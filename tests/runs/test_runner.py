@@ -3,21 +3,20 @@
 import json
 import os
 import pty
-import re
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from budgetreg.api import carry_out
-from budgetreg.common.errors import DataError, UserError
+from budgetreg.common.errors import UserError
 from budgetreg.runs import progress
 from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute, remarks
@@ -74,35 +73,35 @@ def reference(tmp_path_factory):
     return curves(folder / "run")
 
 
+@pytest.fixture
+def toy(tmp_path):
+    """Return a function that makes plans for one folder, whose log lies beside it."""
+    return partial(toy_plan, tmp_path / "run", log=tmp_path / "log")
+
+
 @pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 2), ("sequential", 1), ("sequential", 2)])
-def test_results_have_the_same_bytes_with_every_backend(tmp_path, reference, backend, n_jobs):
-    folder, log = tmp_path / "run", tmp_path / "log"
-    outcome = toy_run(toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs, backend_name=backend))
-    assert (outcome.folder, outcome.finished, outcome.failed, outcome.resumed) == (folder, 4, 0, 0)
-    assert curves(folder) == reference
-    counts, processes = computed(log)
+def test_results_have_the_same_bytes_with_every_backend(toy, reference, backend, n_jobs):
+    plan = toy(repetitions=4, n_jobs=n_jobs, backend_name=backend)
+    outcome = toy_run(plan)
+    assert (outcome.folder, outcome.finished, outcome.failed, outcome.resumed) == (plan.folder, 4, 0, 0)
+    assert curves(plan.folder) == reference
+    counts, processes = computed(plan.log)
     assert counts == dict.fromkeys(range(4), 1)
     assert (processes == {os.getpid()}) == (backend == "sequential")
 
 
-def test_a_finished_run_computes_nothing(tmp_path):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2)
-    toy_run(plan)
-    before = curves(plan.folder)
-    outcome = toy_run(plan)
+def test_a_finished_run_computes_only_further_repetitions_and_keeps_the_earlier_rows(toy, reference):
+    few = toy(repetitions=2)
+    toy_run(few)
+    before = curves(few.folder)
+    assert reference.startswith(before)
+    outcome = toy_run(few)
     assert (outcome.finished, outcome.resumed) == (2, 2)
-    assert computed(plan.log)[0] == {0: 1, 1: 1}
-    assert curves(plan.folder) == before
-
-
-def test_more_repetitions_keep_the_earlier_rows(tmp_path, reference):
-    folder, log = tmp_path / "run", tmp_path / "log"
-    toy_run(toy_plan(folder, log=log, repetitions=2))
-    assert reference.startswith(curves(folder))
-    outcome = toy_run(toy_plan(folder, log=log, repetitions=4))
-    assert outcome.resumed == 2
-    assert computed(log)[0] == dict.fromkeys(range(4), 1)
-    assert curves(folder) == reference
+    assert computed(few.log)[0] == {0: 1, 1: 1}
+    assert curves(few.folder) == before
+    assert toy_run(toy(repetitions=4)).resumed == 2
+    assert computed(few.log)[0] == dict.fromkeys(range(4), 1)
+    assert curves(few.folder) == reference
 
 
 @pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
@@ -195,8 +194,8 @@ def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference
     assert curves(folder) == reference
 
 
-def test_an_interrupt_in_this_process_unlocks_the_folder(tmp_path):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, behaviour={1: "interrupt"})
+def test_an_interrupt_in_this_process_unlocks_the_folder(toy):
+    plan = toy(behaviour={1: "interrupt"})
     with pytest.raises(KeyboardInterrupt):
         toy_run(plan)
     status = read_status(plan.folder)
@@ -204,92 +203,55 @@ def test_an_interrupt_in_this_process_unlocks_the_folder(tmp_path):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_failed_repetition_is_reported_and_tried_again(tmp_path, reference, n_jobs, capsys):
-    folder, log = tmp_path / "run", tmp_path / "log"
-    plan = toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs, behaviour={1: "fail"})
+@pytest.mark.parametrize("options", [{"n_jobs": 1}, {"n_jobs": 2, "repetitions_at_once": 3}])
+def test_a_failed_repetition_is_reported_and_tried_again(toy, reference, options, capsys):
+    plan = toy(repetitions=4, behaviour={1: "fail"}, **options)
     outcome = toy_run(plan)
     assert (outcome.finished, outcome.failed) == (3, 1)
     errors = capsys.readouterr().err
     assert "repetition 1 failed" in errors
     assert "Traceback" in errors
     assert "ZeroDivisionError: no such luck" in errors
-    assert [line.split(b",")[-1] for line in (folder / "runs.csv").read_bytes().splitlines()[1:]] == [
-        b"finished",
-        b"failed",
-        b"finished",
-        b"finished",
-    ]
-    outcome = toy_run(toy_plan(folder, log=log, repetitions=4, n_jobs=n_jobs))
+    states = [line.rpartition(b",")[2] for line in (plan.folder / "runs.csv").read_bytes().splitlines()[1:]]
+    assert states == [b"finished", b"failed", b"finished", b"finished"]
+    outcome = toy_run(toy(repetitions=4, **options))
     assert (outcome.finished, outcome.failed, outcome.resumed) == (4, 0, 3)
-    assert computed(log)[0] == {0: 1, 1: 2, 2: 1, 3: 1}
-    assert curves(folder) == reference
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_failure_does_not_affect_repetitions_computed_together_with_it(tmp_path, reference, n_jobs, capsys):
-    plan = toy_plan(
-        tmp_path / "run",
-        log=tmp_path / "log",
-        repetitions=4,
-        n_jobs=n_jobs,
-        behaviour={1: "fail"},
-        repetitions_at_once=3,
-    )
-    outcome = toy_run(plan)
-    assert (outcome.finished, outcome.failed) == (3, 1)
-    assert "repetition 1 failed" in capsys.readouterr().err
-    again = toy_plan(plan.folder, log=plan.log, repetitions=4, n_jobs=n_jobs, repetitions_at_once=3)
-    assert toy_run(again).resumed == 3
+    assert computed(plan.log)[0][3] == 1
     assert curves(plan.folder) == reference
 
 
-def test_a_run_without_a_finished_repetition_is_not_drawn(tmp_path):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, behaviour={0: "fail"})
-    drawn = []
+def test_a_run_is_drawn_after_its_tables_are_written_if_a_repetition_is_finished(toy):
+    plan, drawn = toy(repetitions=1, behaviour={0: "fail"}), []
     outcome = execute(plan, function=toy_repetitions, draw=drawn.append)
     assert (outcome.finished, outcome.failed, drawn) == (0, 1, [])
     assert len(curves(plan.folder).splitlines()) == 1
-
-
-def test_a_finished_run_is_drawn_after_its_tables_are_written(tmp_path):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2)
-    drawn = []
-    execute(plan, function=toy_repetitions, draw=lambda folder: drawn.append((folder, curves(folder))))
+    execute(toy(), function=toy_repetitions, draw=lambda folder: drawn.append((folder, curves(folder))))
     assert drawn == [(plan.folder, curves(plan.folder))]
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_mistake_of_the_user_ends_the_run(tmp_path, n_jobs):
-    plan = toy_plan(
-        tmp_path / "run",
-        log=tmp_path / "log",
-        repetitions=3,
-        n_jobs=n_jobs,
-        behaviour={0: "refuse", 1: "hang"},
-    )
-    with pytest.raises(DataError, match="the data are no good"):
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"behaviour": {0: "refuse", 1: "hang"}}, "the data are no good"),
+        ({"behaviour": {0: "refuse", 1: "hang"}, "n_jobs": 2}, "the data are no good"),
+        ({"behaviour": {1: "starve"}}, r"toy needs more memory than there is for 8 attributes \(Unable to allocate"),
+        ({"behaviour": {1: "overflow"}}, "^test_mse is inf after 30 examples because .*: scale the data"),
+        ({"behaviour": {1: "die"}, "n_jobs": 2}, "a worker process died"),
+    ],
+)
+def test_what_no_repetition_can_do_ends_the_run_with_one_line(toy, options, said, capfd):
+    plan = toy(**options)
+    with pytest.raises(UserError, match=said) as error:
         toy_run(plan)
-    assert read_status(plan.folder).failed == 0
+    assert error.value.exit_code == {"die": 1, "starve": 2}.get(options["behaviour"].get(1), 3)
+    assert capfd.readouterr().err == ""
+    status = read_status(plan.folder)
+    assert (status.failed, status.running) == (0, False)
+    assert b"inf" not in curves(plan.folder)
 
 
-def test_too_little_memory_for_the_attributes_is_one_line(tmp_path, capsys):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, behaviour={1: "starve"})
-    with pytest.raises(UserError, match=r"toy needs more memory than there is for \d+ attributes \(Unable to allocate"):
-        toy_run(plan)
-    assert capsys.readouterr().err == ""
-
-
-def test_a_worker_that_dies_is_one_line(tmp_path):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=2, behaviour={1: "die"})
-    with pytest.raises(UserError, match="a worker process died") as error:
-        toy_run(plan)
-    assert error.value.exit_code == 1
-    assert not read_status(plan.folder).running
-
-
-def test_a_full_disk_ends_the_run_and_its_workers(tmp_path, monkeypatch):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, n_jobs=2, behaviour={2: "hang"})
+def test_a_full_disk_ends_the_run_and_its_workers(toy, monkeypatch):
+    plan = toy(n_jobs=2, behaviour={2: "hang"})
 
     def full(*_):
         raise UserError("cannot write journal.jsonl: No space left on device")
@@ -300,9 +262,8 @@ def test_a_full_disk_ends_the_run_and_its_workers(tmp_path, monkeypatch):
     wait_until(lambda: not any(map(alive, computed(plan.log)[1])))
 
 
-def test_notes_go_to_stderr_and_choices_to_the_caller(tmp_path, capsys):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", notes=("a note",), behaviour={0: "edge", 2: "edge"})
-    choices = toy_run(plan).choices
+def test_notes_go_to_stderr_and_choices_to_the_caller(toy, capsys):
+    choices = toy_run(toy(notes=("a note",), behaviour={0: "edge", 2: "edge"})).choices
     assert capsys.readouterr() == ("", "budgetreg: a note\n")
     assert choices.repetitions == 3
     assert remarks([choices]) == [
@@ -311,22 +272,13 @@ def test_notes_go_to_stderr_and_choices_to_the_caller(tmp_path, capsys):
     ]
 
 
-def test_an_error_far_above_the_zero_predictor_at_the_end_gives_a_warning(tmp_path, capsys):
-    toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", behaviour={1: "diverge at last"}))
+def test_an_error_far_above_the_zero_predictor_at_the_end_gives_a_warning(tmp_path, toy, capsys):
+    toy_run(toy(behaviour={1: "diverge at last"}))
     (warning,) = capsys.readouterr().err.splitlines()
     assert "up to 4e+14 times that without attributes" in warning
     assert "dataset.scale=max_abs" in warning
     toy_run(toy_plan(tmp_path / "other", log=tmp_path / "log", behaviour={1: "diverge at first"}))
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_an_infinite_loss_is_one_line(tmp_path, n_jobs, capfd):
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2, n_jobs=n_jobs, behaviour={1: "overflow"})
-    with pytest.raises(DataError, match=r"^test_mse is inf after 30 examples because .*: scale the data"):
-        toy_run(plan)
-    assert capfd.readouterr().err == ""
-    assert b"inf" not in curves(plan.folder)
 
 
 def on_a_terminal(monkeypatch, action):
@@ -345,72 +297,23 @@ def on_a_terminal(monkeypatch, action):
 
 
 @pytest.mark.parametrize(("pause", "shown"), [(0.0, False), (0.8, True)])
-def test_a_terminal_shows_progress_if_the_run_takes_long(tmp_path, monkeypatch, pause, shown):
+def test_a_terminal_shows_progress_if_the_run_takes_long(toy, monkeypatch, pause, shown):
     monkeypatch.setattr(progress, "_PATIENCE", 0.2)
     monkeypatch.setattr(progress, "_PERIOD", 0.05)
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, pause=pause)
-    output = on_a_terminal(monkeypatch, lambda: toy_run(plan))
+    output = on_a_terminal(monkeypatch, lambda: toy_run(toy(repetitions=1, pause=pause)))
     assert ("toy on toy_data, k=4" in output) == shown
     assert any(f"0.{tenth} of 1 repetitions" in output for tenth in range(2, 10)) == shown
 
 
-def test_without_a_terminal_there_is_a_line_for_each_repetition(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 0.0)
-    monkeypatch.setattr(progress, "_PERIOD", 0.01)
-    toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=3, pause=0.2))
-    out, err = capfd.readouterr()
-    assert out == ""
-    lines = err.splitlines()
-    assert [line.partition(" of ")[0] for line in lines] == [
-        f"budgetreg: toy on toy_data, k=4: {number}" for number in (1, 2, 3)
-    ]
-    assert all(re.fullmatch(r".* of 3 repetitions, about \d+ s left", line) for line in lines[:2])
-    assert lines[2].endswith(": 3 of 3 repetitions")
-    assert err.replace("\n", "").isprintable()
-
-
-def test_lines_count_what_repetitions_that_advance_together_have_done(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 0.0)
-    monkeypatch.setattr(progress, "_PERIOD", 0.01)
-    with progress.progress_bar("four", 4) as slots:
-        report = progress.reporter(slots, 0, 4)
-        for fraction in (0.2, 0.3, 0.6):  # 0.8, 1.2 and 2.4 repetitions
-            report(fraction)
-            time.sleep(0.1)
-    numbers = [line.partition(" of ")[0] for line in capfd.readouterr().err.splitlines()]
-    assert numbers == ["budgetreg: four: 1", "budgetreg: four: 2"]
-
-
-def test_an_interruption_while_progress_begins_leaves_no_error(monkeypatch):
-    class Interrupted(threading.Thread):
-        def start(self):
-            super().start()
-            raise KeyboardInterrupt
-
-        def run(self):
-            time.sleep(0.2)  # by then the file of the slots may be gone
-            super().run()
-
-    monkeypatch.setattr(progress.threading, "Thread", Interrupted)
-    with pytest.raises(KeyboardInterrupt), progress.progress_bar("four", 4):
-        raise AssertionError("the block has begun")
-    for thread in threading.enumerate():
-        if isinstance(thread, Interrupted):
-            thread.join()
-
-
-def test_short_runs_are_silent_without_a_terminal(tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(progress, "PATIENCE_OF_LINES", 30.0)
-    toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1, pause=0.2))
-    assert capfd.readouterr() == ("", "")
-
-
-def test_without_temporary_files_there_is_no_progress_but_a_run(tmp_path, monkeypatch):
+def test_only_a_terminal_that_can_have_temporary_files_shows_progress(tmp_path, toy, monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    toy_run(toy(repetitions=1, pause=0.1))
+    assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    assert toy_run(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)).finished == 1
+    assert on_a_terminal(monkeypatch, lambda: toy_run(toy(repetitions=2, pause=0.1))) == ""
 
 
-def test_a_run_is_drawn_if_its_figure_is_not_current(tmp_path, monkeypatch):
+def test_a_run_is_drawn_if_its_figure_is_not_current(toy, monkeypatch):
     drawn = []
 
     def plot_run(folder):
@@ -420,15 +323,15 @@ def test_a_run_is_drawn_if_its_figure_is_not_current(tmp_path, monkeypatch):
 
     monkeypatch.setattr("budgetreg.figures.registry.plot_run", plot_run)
     monkeypatch.setattr("budgetreg.protocol.repetitions.run_repetitions", toy_repetitions)
-    plan = toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=1)
+    plan = toy(repetitions=1)
     assert carry_out(plan, draw=False).finished == 1
     assert drawn == []
-    for times in (1, 1):
+    for _ in range(2):
         carry_out(plan)
-        assert drawn == [plan.folder] * times
+        assert drawn == [plan.folder]
     (plan.folder / CURVE_FILES[1]).write_bytes(b"damaged")
     carry_out(plan)
     (plan.folder / CURVE_FILES[0]).unlink()
     carry_out(plan)
-    carry_out(toy_plan(tmp_path / "run", log=tmp_path / "log", repetitions=2))
+    carry_out(toy(repetitions=2))
     assert drawn == [plan.folder] * 4

@@ -5,16 +5,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
 
-from budgetreg.cli import offers
 from budgetreg.cli.app import main
-from budgetreg.common.errors import DataError
 from budgetreg.common.files import remove_abandoned, scratch_folder, write_atomically
-from budgetreg.data import cache, mnist
+from budgetreg.data import cache
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
@@ -93,18 +90,6 @@ def test_a_run_removes_the_folders_of_killed_runs(
     assert not theirs.exists()
     assert {path.parent.name for path in cache.cache_root().rglob("*.tmp")} == {"prepared"}
     assert list((tmp_path / "tmp").iterdir()) == []
-
-
-def test_a_fetch_removes_the_folders_of_killed_fetches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = mnist.raw_folder(tmp_path)
-    raw.mkdir(parents=True)
-    process, theirs = hold(raw, ".fetch-")
-    monkeypatch.setitem(sys.modules, "torchvision", SimpleNamespace(datasets=None))
-    for exists in (True, False):
-        with pytest.raises(DataError, match="download of MNIST failed"):
-            offers.fetch("mnist", str(tmp_path))
-        assert theirs.exists() == exists
-        kill(process)
 
 
 def test_writing_a_file_removes_the_temporary_files_of_killed_writers(tmp_path: Path) -> None:

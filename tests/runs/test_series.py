@@ -1,7 +1,5 @@
 """Reading and merging curves: numbers through public functions."""
 
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -161,17 +159,3 @@ def test_missing_folders_and_damaged_manifests_are_refused(tmp_path: Path) -> No
         (folder / "manifest.json").write_text(text)
         with pytest.raises(DataError, match=r"manifest\.json"):
             read_series([folder])
-
-
-def test_a_folder_that_vanishes_during_the_search_is_left_out(tmp_path, monkeypatch):
-    for name in ("a", "b", "c"):
-        write_run(tmp_path / name)
-    scandir = os.scandir
-
-    def vanishing(path="."):
-        if path == str(tmp_path / "b") and (tmp_path / "b").exists():
-            shutil.rmtree(tmp_path / "b")
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", vanishing)
-    assert find_folders([tmp_path]) == [tmp_path / "a", tmp_path / "c"]

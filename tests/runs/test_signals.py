@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 from budgetreg.common.errors import Interrupted
-from budgetreg.runs.workers import interrupts_ignored, termination_as_interrupt, termination_deferred
+from budgetreg.runs.workers import interrupts_ignored, termination_as_interrupt
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGHUP, 129)])
@@ -67,16 +67,3 @@ def test_an_interrupt_in_a_callback_of_the_garbage_collector_is_not_lost(capsys:
         time.sleep(30)
     assert watcher() is None
     assert capsys.readouterr().err == ""
-
-
-def test_termination_waits_for_what_cannot_be_undone_halfway() -> None:
-    done = []
-    with pytest.raises(Interrupted), termination_as_interrupt():
-        with termination_deferred():
-            signal.raise_signal(signal.SIGTERM)
-            done.append("started")
-        done.append("not reached")
-    assert done == ["started"]
-    with pytest.raises(Interrupted), termination_as_interrupt(), termination_deferred():
-        signal.raise_signal(signal.SIGTERM)
-        raise RuntimeError("what was started got the signal, too")

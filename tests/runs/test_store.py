@@ -16,6 +16,7 @@ from budgetreg.runs.manifest import git_state
 from budgetreg.runs.store import Store
 from budgetreg.runs.tables import CURVES, SCHEMA_VERSION, columns
 from tests.toy_runs import toy_entry, toy_line, toy_plan, toy_result
+from tests.written_runs import edit_manifest
 
 
 def fill(folder, repetitions, **config):
@@ -53,10 +54,7 @@ def test_tables_are_sorted_and_hold_every_digit(tmp_path):
 
 
 def test_names_with_commas_stay_one_column(tmp_path):
-    plan = toy_plan(tmp_path, repetitions=1, experiment='a,"b"')
-    with Store.open(tmp_path, plan) as store:
-        store.add(toy_entry(0))
-        store.finish()
+    fill(tmp_path, [0], experiment='a,"b"')
     assert table(tmp_path / "curves.csv")[0]["experiment"] == 'a,"b"'
 
 
@@ -114,47 +112,38 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path):
         pass
 
 
-def test_another_configuration_is_refused_with_both_values(tmp_path):
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"k": 5, "algo_name": "other"}, r"\(k=4 there but 5 asked, algo.name=toy there but other asked\)"),
+        ({"n_train": 91}, r"\(data.n_train=90 there but 91 asked\)"),
+        ({"k": 5, "seed": 1, "algo_name": "other", "n_train": 91}, r"( asked.*){3}, and 1 more\)"),
+    ],
+)
+def test_another_configuration_or_other_data_are_refused_with_both_values(tmp_path, asked, said):
     fill(tmp_path, [0])
     before = (tmp_path / "curves.csv").read_bytes()
-    with pytest.raises(ConfigError, match=r"k=4 there but 5 asked, algo.name=toy there but other asked") as error:
-        Store.open(tmp_path, toy_plan(tmp_path, k=5, algo_name="other")).__enter__()
+    with pytest.raises(ConfigError, match=said) as error:
+        Store.open(tmp_path, toy_plan(tmp_path, **asked)).__enter__()
     assert "\n" not in str(error.value)
     assert (tmp_path / "curves.csv").read_bytes() == before
     fill(tmp_path, [0])  # the refusal left the folder unlocked
 
 
-def test_at_most_three_differing_keys_are_listed(tmp_path):
-    fill(tmp_path, [0])
-    with pytest.raises(ConfigError, match=r"and 1 more\)") as error:
-        Store.open(tmp_path, toy_plan(tmp_path, k=5, seed=1, algo_name="other", n_train=91)).__enter__()
-    assert str(error.value).count(" asked") == 3
-
-
-def test_changed_data_are_refused_under_the_same_configuration(tmp_path):
-    fill(tmp_path, [0])
-    with pytest.raises(ConfigError, match=r"data.n_train=90 there but 91 asked"):
-        Store.open(tmp_path, toy_plan(tmp_path, n_train=91)).__enter__()
-
-
-@pytest.mark.parametrize("name", ["curves.csv", "journal.jsonl", "manifest.json"])
+@pytest.mark.parametrize("name", ["curves.csv", "journal.jsonl", "manifest.json", "notes.txt"])
 def test_files_of_others_are_never_overwritten(tmp_path, name):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(ConfigError, match=f"holds a {name} that budgetreg did not write"):
-        Store.open(tmp_path, toy_plan(tmp_path)).__enter__()
+    if name == "notes.txt":
+        fill(tmp_path, [0])
+    else:
+        with pytest.raises(ConfigError, match=f"holds a {name} that budgetreg did not write"):
+            Store.open(tmp_path, toy_plan(tmp_path)).__enter__()
     assert (tmp_path / name).read_text() == "{}"
-
-
-def test_other_files_stay_as_they_are(tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    fill(tmp_path, [0])
-    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_another_schema_is_refused(tmp_path):
     fill(tmp_path, [0])
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps(signed({**manifest, "schema_version": 99})))
+    edit_manifest(tmp_path, schema_version=99)
     with pytest.raises(ConfigError, match="schema 99"):
         Store.open(tmp_path, toy_plan(tmp_path)).__enter__()
 
@@ -265,7 +254,7 @@ def git(folder, *arguments):
     subprocess.run(["git", "-C", folder, *identity, *arguments], check=True, capture_output=True, timeout=60)
 
 
-def test_git_state_follows_the_sources_only(tmp_path):
+def test_git_state_follows_the_sources_only(tmp_path, monkeypatch):
     assert git_state(tmp_path) == {"commit": None, "dirty": None}
     git(tmp_path, "init")
     assert git_state(tmp_path)["commit"] is None
@@ -280,9 +269,5 @@ def test_git_state_follows_the_sources_only(tmp_path):
     (tmp_path / "budgetreg" / "module.py").write_text("two")
     assert git_state(tmp_path)["dirty"] is True
     assert git_state(tmp_path / "budgetreg") == {"commit": None, "dirty": None}
-
-
-def test_git_state_without_git(tmp_path, monkeypatch):
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("PATH", "")  # without git
     assert git_state(tmp_path) == {"commit": None, "dirty": None}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import budgetreg
+from budgetreg.algorithms.tasks import auc
 from budgetreg.runs.series import read_series
 from budgetreg.runs.tables import CURVES, MANIFEST
-from budgetreg.tasks import auc
 
 KEYS = {"algo": "ridge", "tuning": "theory", "repetitions": 2, "checkpoints": 2}
 

@@ -8,8 +8,8 @@ from scipy.linalg import subspace_angles
 from scipy.stats import ortho_group
 
 from budgetreg.algorithms.eigenspaces import leading
+from budgetreg.algorithms.tasks import compare_with_best, projection_losses, second_moment
 from budgetreg.metering.table import Table
-from budgetreg.tasks import compare_with_best, projection_losses, second_moment
 
 
 def _moment(rng, d):

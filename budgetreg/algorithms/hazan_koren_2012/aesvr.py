@@ -44,8 +44,8 @@ from budgetreg.common.streams import BLOCK, blocks, uniform
 from budgetreg.config.options import NOT_NEGATIVE, POSITIVE, one_of, option
 
 if TYPE_CHECKING:
+    from budgetreg.algorithms.tasks import Regression
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.tasks import Regression
 
 ORDERS = 128
 """Number of orders in the tables; a higher one has probability 2^-128."""
@@ -379,7 +379,7 @@ class SupportVectorLearner(SplitBudgetLearner):
     @property
     def task(self) -> Regression:
         """A regressor, judged by this loss too."""
-        from budgetreg.tasks import Regression  # here, as an algorithm alone needs no judge
+        from budgetreg.algorithms.tasks import Regression  # here, as an algorithm alone needs no judge
 
         return Regression(self.delta)
 

@@ -1,7 +1,8 @@
-"""The recipes of subspace learning: what they run and leave out, and what their figures show."""
+"""The recipes: what they run and leave out, what their claims are about, and what figures of subspaces show."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,14 +10,57 @@ import pytest
 
 from budgetreg.common.errors import ConfigError
 from budgetreg.config.composition import combinations
+from budgetreg.config.nested import flatten
 from budgetreg.figures.points import scalings_of
 from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import EXAMPLES, EXCESS_LOSS, Drawing, worst
 from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.reproduce import recipes
+from budgetreg.reproduce.gallery import read_findings
 from budgetreg.runs.series import Series
+from tests.tiers import slow_but
 
-NAMES = [name for name in recipes.names() if name.startswith("gonen_2016/")]
+OURS = {"aefa", "aemr"}
+FOLDERS = {*OURS, "field", "gonen_2016"}
+NAMES = [name for name in recipes.names() if name.partition("/")[0] in FOLDERS]
+
+
+@pytest.fixture(scope="module", params=slow_but(("aemr/digits", "gonen_2016/collapse"), NAMES))
+def recipe(request: pytest.FixtureRequest) -> recipes.Recipe:
+    return recipes.read_recipe(request.param, {"dataset.root": "somewhere"})
+
+
+def values_of(cell: recipes.Cell) -> dict[str, Any]:
+    """Return what a claim may say of a cell."""
+    config = cell.config
+    return {**flatten(config.resolved), "algo": config.algo.name, "k": config.k}
+
+
+def test_each_folder_of_recipes_has_findings_and_ours_are_marked() -> None:
+    findings = {folder: read_findings(folder) for folder in {name.partition("/")[0] for name in recipes.names()}}
+    assert {folder for folder, found in findings.items() if found.ours} == OURS
+    assert all(found.found and found.title != folder for folder, found in findings.items())
+    assert len({found.place for found in findings.values()}) == len(findings)
+    known = set(recipes.names())
+    assert {f"{folder}/{name}" for folder, found in findings.items() for name in found.each_preset} <= known
+
+
+def test_no_cell_of_a_recipe_is_refused_or_run_twice(recipe: recipes.Recipe) -> None:
+    for cell in recipe.cells:
+        if not cell.config.chooses_k:
+            cell.config.algo.split_budget(cell.config.k)
+        coins = cell.config.dataset.options.get("n_coins")
+        assert coins in (None, getattr(cell.config.algo, "n_components", None))
+    assert len({cell.digest for cell in recipe.cells}) == len(recipe.cells)
+
+
+def test_each_claim_is_about_learners_that_are_run(recipe: recipes.Recipe) -> None:
+    run = list(map(values_of, recipe.cells))
+    assert recipe.claims
+    for claim in recipe.claims:
+        for role in filter(None, (claim.options.get("a"), claim.options.get("b"))):
+            wanted = {**claim.options["where"], **(role if isinstance(role, dict) else {"algo": role})}
+            assert any(all(values.get(key) == value for key, value in wanted.items()) for values in run), claim.id
 
 
 def series(values: np.ndarray, d: int = 8, algo: str = "popca", **dataset: object) -> Series:
@@ -35,35 +79,6 @@ def series(values: np.ndarray, d: int = 8, algo: str = "popca", **dataset: objec
         "axis": "examples",
     }
     return Series(f"coins_d{d}", algo, 2, "", algo, points, pd.DataFrame(), config, d, Path(), 1000)
-
-
-@pytest.fixture(scope="module", params=["collapse", "mnist"])
-def recipe(request: pytest.FixtureRequest) -> recipes.Recipe:
-    return recipes.read_recipe(f"gonen_2016/{request.param}", {"dataset.root": "somewhere"})
-
-
-def test_there_is_a_recipe_for_each_figure() -> None:
-    figures = {"collapse", "price", "mbeg_vs_popca", "spike", "mnist", "mnist_streaming", "one_attribute"}
-    assert {name.partition("/")[2] for name in NAMES} == figures
-
-
-def test_no_cell_of_a_recipe_is_refused(recipe: recipes.Recipe) -> None:
-    for cell in recipe.cells:
-        cell.config.algo.split_budget(cell.config.k)
-        coins = cell.config.dataset.options.get("n_coins")
-        assert coins in (None, cell.config.algo.n_components)
-    assert len({cell.digest for cell in recipe.cells}) == len(recipe.cells) <= 20
-    assert recipe.claims
-
-
-def test_each_claim_is_about_learners_that_are_run(recipe: recipes.Recipe) -> None:
-    run = {(cell.config.algo.name, cell.config.k) for cell in recipe.cells}
-    for claim in recipe.claims:
-        for role in ("a", "b"):
-            condition = claim.options.get(role)
-            wanted = condition if isinstance(condition, dict) else {"algo": condition}
-            if condition:
-                assert any(wanted["algo"] == algo and wanted.get("k", k) == k for algo, k in run), claim.id
 
 
 def test_a_recipe_leaves_out_combinations_of_its_own_sweep_only() -> None:
