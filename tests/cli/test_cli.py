@@ -157,7 +157,7 @@ def test_help_fits_80_columns(
         (
             "verify . k=4",
             2,
-            "k=4: verify computes results as they were; keys that change no result: n_jobs, ",
+            "k=4: verify computes results as they were; keys: n_jobs, ",
         ),
         ("verify . n_job=4", 2, "n_job=4: verify computes results as they were (did you mean 'n_jobs'?)"),
         ("verify . n_jobs=0", 2, "n_jobs=0: must be a whole number of at least 1"),
