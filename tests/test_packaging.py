@@ -143,23 +143,6 @@ def test_the_installed_command_works_away_from_the_checkout(installed: Path, tmp
     assert "hazan_koren_2012/fig1" in experiments
 
 
-def test_help_loads_no_heavy_library(tmp_path: Path) -> None:
-    program = """
-import sys
-from budgetreg.cli.app import main
-sys.argv = ["budgetreg", "--help"]
-try:
-    main()
-except SystemExit:
-    pass
-heavy = {"hydra", "joblib", "matplotlib", "numpy", "omegaconf", "pandas", "rich", "scipy", "sklearn"}
-print("loaded:", sorted(heavy & set(sys.modules)))
-"""
-    output = run(sys.executable, "-c", program, cwd=tmp_path, path=ROOT).stdout
-    assert "usage" in output.lower()
-    assert output.splitlines()[-1] == "loaded: []"
-
-
 def test_each_class_name_is_used_once() -> None:
     names = Counter(
         node.name

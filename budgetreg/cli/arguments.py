@@ -106,8 +106,7 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     declared: Any = OPTIONS[command]
     parser = _Parser(prog=f"budgetreg {command}", description=inspect.getdoc(declared))
     parser.add_argument("--version", action="version", version=f"budgetreg {__version__}")
-    declare = declared.declare if inspect.isclass(declared) else declared
-    declare(parser)
+    getattr(declared, "declare", declared)(parser)
     return parser
 
 

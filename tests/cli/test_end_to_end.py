@@ -1,12 +1,9 @@
 """Whole runs of the command, on bundled and on small data."""
 
 import json
-import os
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,42 +47,6 @@ def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
 
 
 @pytest.mark.slow
-def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
-    enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
-    budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
-    for algo in LEARNERS:
-        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
-        assert {path.name for path in folder.iterdir()} >= {
-            "curves.csv",
-            "runs.csv",
-            "manifest.json",
-            "curve.png",
-            "curve.pdf",
-        }
-        curves = pd.read_csv(folder / "curves.csv", keep_default_na=False)
-        assert ",".join(curves.columns) == (
-            "experiment,algo,dataset,k,repetition,examples,attributes,test_mse,test_relative,test_error_rate,test_svr_loss"
-        )
-        assert set(curves.algo) == {algo}
-        assert set(curves.dataset) == {"digits_3v5"}
-        per_example = 4 if algo in ("aer", "ddaelr_two_phase") else 64
-        assert (curves.attributes <= per_example * curves.examples).all()
-        assert (curves.attributes > (per_example - 2) * curves.examples - 2).all()
-        assert curves.attributes.max() <= 4 * 183
-        runs = pd.read_csv(folder / "runs.csv")
-        assert (runs.attributes_max <= per_example).all()
-        assert runs.attributes_total.tolist() == curves.groupby("repetition").attributes.max().tolist()
-        assert (runs.attributes_tuning > runs.attributes_total).all()
-        last = curves[curves.examples == curves.examples.max()]
-        assert last.test_relative.between(0, 1.2).all()
-        manifest = json.loads((folder / "manifest.json").read_text())
-        assert manifest["config"]["algo"]["name"] == algo
-        assert manifest["status"] == "complete"
-    budgetreg("plot all")
-    assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
-
-
-@pytest.mark.slow
 def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
     line = f"run -m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK} dataset.test_fraction=0.9"
     budgetreg(f"{line} out=a")
@@ -98,44 +59,6 @@ def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
         expected = (tmp_path / "a" / path).read_bytes()
         assert (tmp_path / "b" / path).read_bytes() == expected
         assert (tmp_path / "c" / path).read_bytes() == expected
-
-
-@pytest.mark.slow
-def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
-    line = f"run algo=aelr k=4 {QUICK} repetitions=4"
-    budgetreg(f"{line} out=whole")
-    process = budgetreg.start(f"{line} out=cut backend.batch_size=96")  # one repetition at a time
-    journal = tmp_path / "cut" / "journal.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(60)
-    kept = [json.loads(text) for text in journal.read_bytes().splitlines() if text.endswith(b"}")]
-    assert len(kept) >= 2
-    with journal.open("ab") as torn:
-        torn.write(b'{"repetition": 3, "resu')
-    budgetreg(f"{line} out=cut")
-    for name in ("curves.csv", "model.npz"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    entries = [json.loads(text) for text in journal.read_text().splitlines()]
-    assert entries[: len(kept)] == kept
-    assert sorted(entry["repetition"] for entry in entries) == list(range(4))
-
-    budgetreg(f"run algo=aelr k=4 {QUICK} repetitions=5 out=cut")
-    longer = (tmp_path / "cut" / "curves.csv").read_text().splitlines()
-    shorter = (tmp_path / "whole" / "curves.csv").read_text().splitlines()
-    assert longer[: len(shorter)] == shorter
-    assert len(longer) == len(shorter) + 3
-
-
-def test_ridge_sees_the_same_examples_with_every_budget(budgetreg, tmp_path):
-    budgetreg(f"run algo=ridge k=64 {QUICK} out=all checkpoints=[20,110]")
-    budgetreg(f"run algo=ridge k=7 {QUICK} out=few checkpoints=[20]")
-    everything = pd.read_csv(tmp_path / "all" / "curves.csv").query("examples == 20")
-    few = pd.read_csv(tmp_path / "few" / "curves.csv")
-    np.testing.assert_array_equal(everything.attributes, few.attributes)
-    assert everything.attributes.tolist() == [20 * 64] * 2
 
 
 @pytest.mark.parametrize(
@@ -164,14 +87,6 @@ def test_text_targets_become_labels_and_changed_data_are_refused(budgetreg, tmp_
     assert "data.fingerprint" in budgetreg(line, check=2).stderr
 
 
-def test_unpaid_centring_is_mentioned(budgetreg, tmp_path):
-    line = "run algo=aerr k=5 dataset=power_law dataset.d=40 dataset.n=300 dataset.n_test=100 repetitions=2"
-    done = budgetreg(f"{line} checkpoints=2 tuning.folds=3 dataset.center=full out=o")
-    assert "which no budget pays for" in done.stderr
-    curves = (tmp_path / "o" / "curves.csv").read_text().splitlines()
-    assert all(row.endswith(",") for row in curves[1:])
-
-
 @pytest.mark.slow
 def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(budgetreg, tmp_path):
     distribution = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
@@ -179,55 +94,6 @@ def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(b
     curves = pd.read_csv(tmp_path / "o" / "curves.csv")
     assert set(curves.dataset) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
     assert curves.test_relative[curves.examples == 900].mean() == pytest.approx(0.2, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "said"),
-    [
-        pytest.param("algo=aelr k=100000", 2, "at most d=64", marks=pytest.mark.slow),
-        ("algo=aelr k=1", 2, "k=1: aelr needs a budget of at least 2"),
-        ("algo=aelr k=4 algo.split=4", 2, "between 1 and k-1=3"),
-        ("algo=aelr k=abc", 2, "k=abc"),
-        ("algo=aelr repetitions=0", 2, "repetitions=0"),
-        ("algo=aelr dataset.split=official", 2, "dataset.split"),
-        ("algo=ridge k=1 dataset.test_fraction=0.9", 2, "do not pay for one full row of 64"),
-        ("algo=aelr checkpoints=[10,5000]", 2, "only 329 training examples"),
-        ("algo=aelr tuning.folds=400", 2, "tuning.folds=400"),
-        ("dataset=mnist_3v5 dataset.root=nowhere", 3, "fetch mnist_3v5 dataset.root="),
-        ("dataset=file dataset.path=missing.csv", 3, "missing.csv"),
-        ("dataset=file dataset.path=hole.csv", 3, "row 2, column 'b'"),
-        ("dataset=file dataset.path=text.csv", 3, "row 1, column 'a'"),
-        ("dataset=file dataset.path=same.csv", 2, "all 2 targets are 3"),
-        ("dataset=power_law dataset.norm=l3", 2, "norm"),
-        ("dataset=gaussian dataset.rho=1", 2, "neighbouring attributes must be a number above -1 and below 1"),
-    ],
-)
-def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
-    (tmp_path / "hole.csv").write_text("a,b,y\n1,2,3\n1,,3\n4,5,6\n")
-    (tmp_path / "text.csv").write_text("a,b,y\none,2,3\n1,2,3\n")
-    (tmp_path / "same.csv").write_text("a,b,y\n1,2,3\n2,2,3\n")
-    done = budgetreg(f"run {line}", check=code)
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert said in done.stderr
-
-
-@pytest.mark.slow
-def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
-    line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish in time
-    process = budgetreg.start(line)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (tmp_path / "o" / "journal.jsonl").exists():
-        time.sleep(0.02)
-    try:
-        done = budgetreg(line, check=2)
-        assert done.stderr.count("\n") == 1
-        assert "o" in done.stderr
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-    status = budgetreg("status o")
-    assert "5000" in status.stdout
 
 
 @pytest.fixture(scope="module")

@@ -152,26 +152,6 @@ def test_the_command_prints_one_line(
     assert capsys.readouterr().out == "what is where\n" * 2
 
 
-@pytest.mark.parametrize(
-    ("argv", "parts"),
-    [
-        (["mnist_3v6"], ["did you mean 'mnist_3v5'?", "mnist_3v5, mnist"]),
-        (["power_law"], ["nothing to fetch", "mnist_3v5, mnist"]),
-        (["diabetes"], ["nothing to fetch for 'diabetes'"]),
-        (["mnist", "dataset.rot=x"], ["fetch has no such key (did you mean 'dataset.root'?)"]),
-        (["mnist", "dataset.root="], ["a value is needed: dataset.root=VALUE"]),
-        (["mnist", "--root", "x"], ["--help"]),
-        ([], ["NAME"]),
-    ],
-)
-def test_usage_mistakes_are_one_line(argv: list[str], parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fetch", *argv]) == 2
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1
-    for part in parts:
-        assert part in message
-
-
 def test_importing_the_command_imports_no_torchvision() -> None:
     program = "import sys, budgetreg.cli.offers; sys.exit('torchvision' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True, timeout=120)

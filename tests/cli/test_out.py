@@ -4,12 +4,11 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import budgetreg
-from budgetreg.cli.app import main
+from tests.commands import call
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -46,14 +45,6 @@ def here(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> SimpleNamespace:
-    capsys.readouterr()
-    answered = main(words.split())
-    said = capsys.readouterr()
-    assert answered == code, said.out + said.err
-    return SimpleNamespace(out=said.out, err=said.err)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

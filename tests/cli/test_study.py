@@ -3,14 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import budgetreg
-from budgetreg.cli.app import main
-from budgetreg.cli.arguments import STUDY
+from tests.commands import call
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -25,14 +23,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "patients.csv").write_text(TABLE)
     (tmp_path / "prices.csv").write_text(PRICES)
     return tmp_path
-
-
-def call(capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> SimpleNamespace:
-    capsys.readouterr()
-    answered = main(words.split())
-    said = capsys.readouterr()
-    assert answered == code, said.out + said.err
-    return SimpleNamespace(out=said.out, err=said.err)
 
 
 def filled(order: Path, value: str, lines: slice = slice(None)) -> None:
@@ -229,15 +219,6 @@ def test_nothing_to_measure_is_reported(here: Path, capsys: pytest.CaptureFixtur
     assert answer.err == (
         "budgetreg: new.csv: no measurement for at most 0 EUR lowers the standard deviation of a prediction\n"
     )
-
-
-@pytest.mark.parametrize("part", STUDY)
-def test_each_part_has_help(capsys: pytest.CaptureFixture[str], part: str) -> None:
-    call(capsys, f"study {part} --help")
-    shown = " ".join(call(capsys, f"study {part} --help").out.split())
-    assert f"usage: budgetreg study {part}" in shown
-    assert all(key in shown for key in (*STUDY[part].keys, *STUDY[part].files))
-    assert f"\n  {part}" in call(capsys, "study --help").out
 
 
 def test_the_installed_command(here: Path) -> None:

@@ -103,33 +103,6 @@ def test_what_an_interpolation_gives_is_read_as_if_typed(
     assert key != "out" or re.search(r"(?m)^folder +1_1\s*$", capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("command", ["run", "fit"])
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("dataset.drop={a: 1}", "dataset.drop: must be a list, not keys with values"),
-        ("algo.grid=[1]", "algo.grid: must be keys with values, not a list"),
-        ("dataset.target=[y]", 'dataset.target=["y"]: the target must be text, not empty'),
-        ("dataset.target=''", "dataset.target=: the target must be text, not empty"),
-        ("dataset.path={a: 1}", 'dataset.path={"a":1}: the path must be text, not empty'),
-        ("backend=[1]", "backend=[1]: must be the name of one backend; choices: dask, loky, sequential"),
-        ("tuning=[cv]", "tuning=[cv]: must be the name of one tuning; choices: cv, fixed, paid, theory"),
-    ],
-)
-def test_a_list_or_keys_in_place_of_another_value_are_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: str,
-    word: str,
-    said: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    np.savetxt("t.csv", np.random.default_rng(0).normal(size=(30, 4)), delimiter=",", header="a,b,c,y", comments="")
-    assert main([command, "dataset=file", "dataset.path=t.csv", "algo=naive", "k=2", "total=40", word]) == 2
-    assert capsys.readouterr().err == f"budgetreg: {said}\n"
-
-
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_a_column_named_null_is_never_taken_for_no_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ending: str

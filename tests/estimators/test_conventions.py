@@ -128,10 +128,8 @@ def test_frames_and_sparse_matrices_are_the_arrays_that_they_hold() -> None:
 
 def test_weights_of_examples_are_refused() -> None:
     X, y = table(20, 3)
-    with pytest.raises(ValueError, match=r"Ridge\.fit: sample_weight: examples have no weights"):
+    with pytest.raises(TypeError, match="sample_weight"):
         Ridge(B=1.0).fit(X, y, sample_weight=np.ones(20))
-    with pytest.raises(ValueError, match=r"Ridge\.fit: weights: no such argument"):
-        Ridge(B=1.0).fit(X, y, weights=np.ones(20))
 
 
 @pytest.mark.parametrize(

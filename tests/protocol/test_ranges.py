@@ -7,7 +7,7 @@ from sklearn import datasets
 
 from budgetreg.cli.app import main
 from budgetreg.protocol.repetitions import run_repetitions
-from tests.cli.test_cli import one_line
+from tests.commands import one_line
 from tests.plans import planned
 from tests.tiers import quick_but
 
