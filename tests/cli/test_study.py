@@ -1,7 +1,5 @@
 """``budgetreg study``: the commands of a study, their files and their messages."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -168,23 +166,6 @@ def test_mistakes_are_one_line(
     assert (here / "trial.db").read_bytes() == before
 
 
-def test_errors_of_a_file_name_line_and_column(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call(capsys, CREATE)
-    (here / "results.csv").write_text("value;attribute;note;example\n3;ecg;fine;p1\n\nhigh;ecg;;p3\n")
-    answer = call(capsys, "study tell trial.db results.csv", 3)
-    assert "results.csv: line 4, column 'value': 'high' is not a number" in answer.err
-    assert budgetreg.Study("trial.db").bill().total == 0
-    (here / "results.csv").write_text("order,example,attribute,value\n1,p1,ecg,3\n")
-    answer = call(capsys, "study tell trial.db results.csv", 3)
-    assert "results.csv: line 2, column 'order': the study has no order 1, none was asked for" in answer.err
-    (here / "results.csv").write_text("order,example,attribute,value\n,p1,ecg,3\n")
-    assert "1 value recorded, 1 of them not on order\n" in call(capsys, "study tell trial.db results.csv").out
-    (here / "results.csv").write_text("example,attribute,value\np1,ecg,3\np3,ecg\n")
-    assert (
-        "results.csv: line 3: 2 fields, but the header has 3" in call(capsys, "study tell trial.db results.csv", 3).err
-    )
-
-
 def test_an_order_that_cannot_be_written_is_not_lost(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call(capsys, CREATE)
     answer = call(capsys, "study ask trial.db spend=30 out=nowhere/order.csv", 2)
@@ -219,14 +200,6 @@ def test_nothing_to_measure_is_reported(here: Path, capsys: pytest.CaptureFixtur
     assert answer.err == (
         "budgetreg: new.csv: no measurement for at most 0 EUR lowers the standard deviation of a prediction\n"
     )
-
-
-def test_the_installed_command(here: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "budgetreg", *CREATE.split()], capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert sorted(path.name for path in here.iterdir()) == ["patients.csv", "prices.csv", "trial.db"]
 
 
 def test_predictions_and_what_to_measure_next(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
