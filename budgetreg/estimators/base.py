@@ -33,6 +33,8 @@ _OWN = (
 )
 """Parameters that are no options of the learner and none of its constants."""
 
+_UNPAID = {"scale": ("max_abs", "none"), "center": ("full", "none"), "moments": ("given", "pilot")}
+"""Values of parameters that need all values of the table, and what to use where they are observed."""
 _MOST_SEEDS = 2**31
 _ATTRIBUTES = {
     "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
@@ -197,17 +199,14 @@ class BudgetEstimator(BaseEstimator):
     def _refuse_unpaid(self) -> None:
         """Refuse parameters that need all values beforehand: they are observed while the estimator learns."""
         name, given = type(self).__name__, self.get_params(deep=False)
-        default = "revealed" if self._learner.predicts else "max_abs"
         if self.tuned:
             raise ValueError(
                 f"{name}: cross-validation needs full rows; use {name.removesuffix('CV')} and give its constants"
             )
-        if (given["scale"] or default) == "max_abs":
-            raise ValueError(f"{name}: scale='max_abs' needs all values; use scale='none'")
-        if given["center"] == "full":
-            raise ValueError(f"{name}: center='full' needs all values; use center='none'")
-        if given.get("moments") == "given":
-            raise ValueError(f"{name}: moments='given' needs all values; use moments='pilot'")
+        given["scale"] = given["scale"] or ("revealed" if self._learner.predicts else "max_abs")
+        for key, (unpaid, paid) in _UNPAID.items():
+            if given.get(key) == unpaid:
+                raise ValueError(f"{name}: {key}={unpaid!r} needs all values; use {key}={paid!r}")
 
     def _checked(self, X: Any, y: Any) -> tuple[np.ndarray | Values, np.ndarray | None]:
         """Return values and targets, checked as scikit-learn does."""

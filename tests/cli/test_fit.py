@@ -169,11 +169,6 @@ def test_a_run_needs_rows_to_test_on(capsys: pytest.CaptureFixture[str]) -> None
         budgetreg.run({**RIDGE, "dataset.split": "all"})
 
 
-def test_a_dry_run_leaves_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"{N} training and 0 test examples" in call(capsys, f"fit {NAIVE} --dry-run").out
-    assert [path.name for path in here.iterdir()] == ["own.csv"]
-
-
 def test_gaps_in_every_row_are_no_obstacle(here: Path) -> None:
     """There is nothing to test, so that no row has to be complete."""
     values = table()

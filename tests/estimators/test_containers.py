@@ -172,9 +172,9 @@ def test_what_was_paid_for_is_kept_when_its_unit_is_too_large() -> None:
 
 
 ANSWERS: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
-    "masked": (lambda values: np.ma.masked_array(values * 0 + 777, mask=True), "no finite number for attribute"),
-    "masked in a list": (lambda values: [np.ma.masked, *values[1:]], "no finite number for attribute"),
-    "NA": (lambda values: pd.array([pd.NA, *values[1:]], dtype="Float64"), "no finite number for attribute"),
+    "masked": (lambda values: np.ma.masked_array(values * 0 + 777, mask=True), "observe returned nan for attribute"),
+    "masked in a list": (lambda values: [np.ma.masked, *values[1:]], "observe returned nan for attribute"),
+    "NA": (lambda values: pd.array([pd.NA, *values[1:]], dtype="Float64"), "observe returned nan for attribute"),
     "dates": (lambda values: values.astype("M8[D]"), "no numbers .*holds dates"),
     "durations": (lambda values: values.astype("m8[s]"), "no numbers .*holds durations"),
     "text": (lambda values: values.astype(str), "no numbers .*holds text"),

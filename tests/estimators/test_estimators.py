@@ -171,7 +171,7 @@ def test_learning_uses_one_thread_as_a_run_does() -> None:
     [
         (OSError("the lab is\nclosed"), "observe raised OSError: the lab is closed"),
         ([1.0], r"observe returned shape \(1,\) for 2 attributes"),
-        ([1.0, np.nan], "observe returned no finite number for attribute [0-4]"),
+        ([1.0, np.nan], "observe returned nan for attribute [0-4]"),
         ([1.0, "x"], "observe returned no numbers"),
         ([1.0, 2j], "observe returned no numbers"),
         (None, "observe returned"),
