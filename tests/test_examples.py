@@ -16,6 +16,7 @@ from budgetreg.algorithms import registry
 from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
 from budgetreg.data.registry import kinds
+from tests.tiers import slow_but
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "budgetreg_marginals"
@@ -174,9 +175,9 @@ def test_an_entry_point_has_to_name_a_declaration(
     assert kinds.__wrapped__()
 
 
-@pytest.mark.parametrize("name", ["buy_measurements.py", "laboratory.py", "write_tables.py"])
+@pytest.mark.parametrize("name", slow_but(["laboratory"], ["buy_measurements", "laboratory", "write_tables"]))
 def test_the_help_of_an_example_writes_nothing(tmp_path: Path, name: str) -> None:
-    answer = python(ROOT / "examples" / name, "--help", cwd=tmp_path, home=tmp_path, path=str(ROOT))
+    answer = python(ROOT / "examples" / f"{name}.py", "--help", cwd=tmp_path, home=tmp_path, path=str(ROOT))
     assert answer.returncode == 0
-    assert answer.stdout.startswith(f"usage: {name}")
+    assert answer.stdout.startswith(f"usage: {name}.py")
     assert not list(tmp_path.iterdir())

@@ -3,12 +3,14 @@
 import os
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 import budgetreg
 from tests.commands import call
+from tests.tiers import slow_but
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -68,8 +70,13 @@ PLACES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize(
+    ("write", "place"),
+    slow_but(
+        [("ask", place) for place in PLACES] + [(write, "link to somebody's file") for write in WRITES],
+        product(WRITES, PLACES),
+    ),
+)
 def test_other_files_stay_as_they_are(here: Path, capsys: pytest.CaptureFixture[str], write: str, place: str) -> None:
     out = here / ("out.npz" if write == "export a model" else "out.csv")
     PLACES[place](out)

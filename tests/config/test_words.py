@@ -28,7 +28,7 @@ def chosen(word: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("key", ["dataset.path", "dataset.target", "dataset.unit", "out", "dataset.root"])
+@pytest.mark.parametrize("key", ["dataset.path", "dataset.target", "out"])
 def test_a_name_is_what_was_typed(key: str, name: str) -> None:
     read = chosen(f"{key}={name}")[key]
     assert read is None if name == "null" else str(read) == name
@@ -58,7 +58,7 @@ def test_a_sweep_has_the_folders_that_were_typed(
 def test_hints_can_be_pasted() -> None:
     rng = random.Random(0)
     letters = "'\"[](){}, $=#\\ab1_é~!`:;%&|<>*?.-+\n\t/"
-    for _ in range(300):
+    for _ in range(100):
         names = ["".join(rng.choices(letters, k=rng.randint(1, 8))) for _ in range(rng.randint(1, 3))]
         (word,) = shlex.split(pasted("dataset.drop", names))
         assert list(map(str, chosen(word)["dataset.drop"])) == names

@@ -51,7 +51,7 @@ def test_a_cell_that_is_not_there_is_not_learned_from_or_charged(name: str) -> N
     assert model.attributes_seen_ == array.attributes_seen_
 
 
-def test_masked_cells_are_predicted_from_what_is_there() -> None:
+def test_masked_cells_are_predicted_from_what_is_there(short_chains: None) -> None:
     model = AEML(n_factors=1).fit(MASKED, Y)
     assert model.attributes_seen_ == np.isfinite(HOLES).sum()
     np.testing.assert_array_equal(model.predict(MASKED), model.predict(HOLES))

@@ -240,7 +240,9 @@ def test_observing_is_refused_where_all_values_are_needed(estimator: Any, argume
 
 @pytest.mark.parametrize("centring", [{}, {"center": "none", "fit_intercept": False}])
 @pytest.mark.parametrize("learner", [AEML, AEMR])
-def test_incomplete_rows_are_predicted_by_the_factor_model(learner: Any, centring: dict[str, Any]) -> None:
+def test_incomplete_rows_are_predicted_by_the_factor_model(
+    learner: Any, centring: dict[str, Any], short_chains: None
+) -> None:
     X, y = table(40, 3, 0.7)
     model = learner(n_factors=1, **centring).fit(X, y)
     assert not centring or model.intercept_ == 0

@@ -38,7 +38,7 @@ def test_a_function_is_asked_for_groups_and_within_a_total() -> None:
     assert model.cost_ == sum([1, 2, 0, 0, 3][j] for _, j in cells)
 
 
-def test_choosing_k_a_function_is_asked_for_no_more_than_the_money_pays_for() -> None:
+def test_choosing_k_a_function_is_asked_for_no_more_than_the_money_pays_for(short_chains: None) -> None:
     spent = 0.0
 
     def observe(example: int, attributes: np.ndarray) -> np.ndarray:
