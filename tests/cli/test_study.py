@@ -13,6 +13,7 @@ pytestmark = pytest.mark.usefixtures("short_chains")
 TABLE = "patient,ward,age,ecg,outcome\np1,A,31,,1.5\np2,B,44,2.5,\np3,A,50,,3\n"
 PRICES = "attribute,cost,group\nage,0,\necg,10,\niron,20,blood\nzinc,,blood\n"
 CREATE = "study create trial.db table=patients.csv target=outcome id=patient costs=prices.csv unit=EUR drop=[ward]"
+OTHER = CREATE.replace("trial", "other")
 
 
 @pytest.fixture(autouse=True)
@@ -115,43 +116,24 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study ask trial.db spend=30 per_example=0", 2, "per_example=0: must be a whole number of at least 1"),
         ("study tell trial.db", 2, "RESULTS, KEY=VALUE (see budgetreg study tell --help)"),
         ("study tell trial.db patients.csv replace=yes", 2, "replace=yes: must be true or false"),
-        (
-            "study tell trial.db patients.csv",
-            3,
-            "patients.csv: line 1: the study has no attribute 'ward', 'outcome': leave it",
-        ),
-        ("study tell trial.db nowhere.csv", 3, "cannot read nowhere.csv: No such file"),
         ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
-        ("study tell trial.db patients.csv decimal=;", 2, "decimal=;: must be . or ,"),
         ("study tell trial.db patients.csv refund=true invoiced=true", 2, "refund=true gives that back: choose one"),
         ("study exclude trial.db", 2, "name examples or attributes: example=NAME or attribute=NAME"),
         ("study exclude trial.db example=p1 attribute=ecg", 2, "name examples or attributes: example=NAME or"),
-        ("study exclude trial.db example=[]", 2, "name examples or attributes: example=NAME or attribute=NAME"),
-        (
-            "study exclude trial.db example=[p1,p33]",
-            2,
-            "example=p33: the study has no example 'p33' (did you mean 'p3'?)",
-        ),
+        ("study exclude trial.db example=[p1,p33]", 2, "the study has no example 'p33' (did you mean 'p3'?)"),
         ("study exclude trial.db example=p1 undo=true refund=true", 2, "refund=true gives charges back: choose one"),
         ("study add trial.db", 2, "study add: a table of examples or costs=FILE is needed"),
         ("study add trial.db cost=prices.csv", 2, "cost=prices.csv: study add has no such key (did you mean 'costs'?)"),
         ("study add trial.db costs=patients.csv", 3, "patients.csv: line 1: there is no column 'attribute'; columns:"),
-        ("study export trial.db log=true out=log.npz", 2, "out=log.npz: must end in .csv, for a log"),
         ("study export trial.db log=yes out=log.csv", 2, "log=yes: must be true or false"),
         ("study show patients.csv", 3, "patients.csv is not a study"),
-        ("study cancel trial.db order=3", 2, "order=3: there is no such order; none was asked for"),
         ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv, for a table, or in .npz"),
-        (CREATE.replace("trial", "other").replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),
-        (CREATE.replace("trial", "other").replace("outcome", "outcom"), 3, "no column 'outcom' (did you mean"),
-        (
-            CREATE.replace("trial", "other").replace(" drop=[ward]", ""),
-            3,
-            "column 'ward' is not numbers (line 2: 'A' is",
-        ),
+        (OTHER.replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),
+        (OTHER.replace("outcome", "outcom"), 3, "no column 'outcom' (did you mean"),
+        (OTHER.replace(" drop=[ward]", ""), 3, "column 'ward' is not numbers (line 2: 'A' is"),
         (CREATE + " seed=1", 2, "trial.db exists already"),
-        (CREATE.replace("trial", "other").replace("id=patient", ""), 3, "; if it has the examples' names: id=patient"),
+        (OTHER.replace("id=patient", ""), 3, "; if it has the examples' names: id=patient"),
         ("study predict trial.db words.csv", 3, "'high' is not a number): write numbers, and leave cells empty"),
-        ("study next trial.db words.csv", 3, "'high' is not a number): write numbers, and leave cells empty"),
     ],
 )
 def test_mistakes_are_one_line(
