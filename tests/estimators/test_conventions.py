@@ -38,18 +38,16 @@ def test_quick_learners_pass_the_checks_of_scikit_learn(estimator: Any, check: A
     check(estimator)
 
 
-SLOW = (
-    [
-        small(name, k=2)
-        for name in ("AELR", "AELRCV", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
-    ]
-    + [
-        *(small(name, k=2) for name in ("DebiasedSGD", "Hybrid", "TwoPhaseSparse")),
-        *(ESTIMATORS[name]() for name in ("CorrectedLasso", "CorrectedRidge", "CoCoLasso", "HMLasso", "NormalML")),
-        ESTIMATORS["CorrectedRidge"](predict_k=2),
-    ]
-    + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
-)
+SLOW = [
+    *(small(name, k=2) for name in ("AELRCV", "AEML", "OnlineRidge", "AEFA", "MBEG", "Baseline")),
+    *(small(name, k=2) for name in ("DebiasedSGD", "Hybrid", "TwoPhaseSparse")),
+    # These go on with more examples.
+    *(small(name, k=2, scale="none", pilot=0) for name in ("AERR", "SGDImpute", "ImputeRidge", "POPCA")),
+    *(small(name, k=2, moments="pilot", pilot=2) for name in ("AELR", "DDAERR")),
+    *(ESTIMATORS[name]() for name in ("CorrectedLasso", "CorrectedRidge", "CoCoLasso", "HMLasso", "NormalML")),
+    *(ESTIMATORS["CorrectedRidge"](predict_k=2), AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2)),
+    *(Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()),
+]
 
 
 @pytest.fixture
