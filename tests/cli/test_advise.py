@@ -214,8 +214,9 @@ def test_sweeps_that_differ_in_the_tuning_alone_have_folders_of_their_own(
 
 
 def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
-    line = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
-    answer = budgetreg(capsys, " ".join([line, *(f"{key}={value}" for key, value in KEYS.items())]))
+    words = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
+    line = " ".join([words, *(f"{key}={value}" for key, value in KEYS.items())])
+    answer = budgetreg(capsys, line)
     assert answer.code == 0
     assert answer.out.startswith("diabetes, 4,000 EUR")
     planned = budgetreg(capsys, f"{line} --dry-run").out.splitlines()
