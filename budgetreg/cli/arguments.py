@@ -200,7 +200,7 @@ _DROP = "columns to leave out, such as drop=[date,ward]"
 _OUT = "file to write (default: stdout); other files that are there are never replaced"
 
 
-class Part:
+class StudyPart:
     """A part of ``budgetreg study``. The first line of its docstring says what it does.
 
     Attributes
@@ -238,7 +238,7 @@ class Part:
             _words(parser, _listed(cls.keys))
 
 
-class Create(Part):
+class Create(StudyPart):
     """Make a study of a table of examples and a price list.
 
     The table may hold nothing but names and targets. Its other columns are attributes. Values that are there are known
@@ -262,7 +262,7 @@ class Create(Part):
     needed = ("table",)
 
 
-class Add(Part):
+class Add(StudyPart):
     """Add examples, or targets and free values of those there are, or change prices.
 
     Examples are matched by their names. Values in the table are known beforehand and free: results that were paid for
@@ -279,7 +279,7 @@ class Add(Part):
     optional = True
 
 
-class Ask(Part):
+class Ask(StudyPart):
     """Recommend what to buy next, and record it as an order.
 
     The order is recorded before it is written. Values on order are not ordered again. The same study and seed give the
@@ -298,7 +298,7 @@ class Ask(Part):
     needed = ("spend",)
 
 
-class Tell(Part):
+class Tell(StudyPart):
     """Record results.
 
     The file has the columns example,attribute,value; or the examples' names and a column for each attribute. The
@@ -319,7 +319,7 @@ class Tell(Part):
     }
 
 
-class Show(Part):
+class Show(StudyPart):
     """Show what was paid, what is on order, how good the model is, and what more money would bring.
 
     The bill is by attribute and by order. The error is estimated without any complete row, and kept in the study. A
@@ -329,7 +329,7 @@ class Show(Part):
     keys: Mapping[str, str] = {"out": "folder of the figure (default: that of the study)"}
 
 
-class Predict(Part):
+class Predict(StudyPart):
     """Predict the targets of other examples, which may have missing values.
 
     Columns are matched by name; attributes that the table lacks are missing, and its other columns may hold anything.
@@ -341,7 +341,7 @@ class Predict(Part):
     keys: Mapping[str, str] = {"out": _OUT}
 
 
-class Next(Part):
+class Next(StudyPart):
     """Show what to measure next of each of other examples, and what it brings.
 
     For each example, what lowers the standard deviation of the prediction most for its price comes first, until the
@@ -356,7 +356,7 @@ class Next(Part):
     }
 
 
-class Cancel(Part):
+class Cancel(StudyPart):
     """Release what is still pending of an order.
 
     Values that have arrived already stay. Repeating the same command changes nothing.
@@ -366,7 +366,7 @@ class Cancel(Part):
     needed = ("order",)
 
 
-class Exclude(Part):
+class Exclude(StudyPart):
     """Stop ordering values of withdrawn examples or discontinued attributes.
 
     Known values stay in the study, and charges stay on the bill. Pending values are released. A result that arrives
@@ -381,7 +381,7 @@ class Exclude(Part):
     }
 
 
-class Export(Part):
+class Export(StudyPart):
     """Write all that is known as a table, what was learned as a model, or the log.
 
     The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
@@ -397,7 +397,7 @@ class Export(Part):
     needed = ("out",)
 
 
-STUDY: Mapping[str, type[Part]] = {part.__name__.lower(): part for part in Part.__subclasses__()}
+STUDY: Mapping[str, type[StudyPart]] = {part.__name__.lower(): part for part in StudyPart.__subclasses__()}
 """By name, the parts of the command."""
 _STUDY = """usage: budgetreg study PART FILE ...
 
@@ -552,10 +552,10 @@ def _verify(parser: _Parser) -> None:
     _words(parser, _listed(VERIFY_KEYS))
     _flag(parser, "--all", "all finished repetitions")
     for name, least, default, what in (
-        ("--sample", 1, 2, "at most N of each run"),
-        ("--seed", 0, 0, "another seed makes another choice"),
+        ("--sample", 1, 2, "at most N of each run, "),
+        ("--seed", 0, 0, "another seed makes another choice; "),
     ):
-        read, about = partial(whole_number, name, least=least), f"{what}; {default} by default"
+        read, about = partial(whole_number, name, least=least), f"{what}{default} by default"
         parser.add_argument(name, type=read, metavar="N", default=default, help=about)
 
 
@@ -578,7 +578,7 @@ _DECLARED = (
     *(_run, _advise, _fit, _reproduce, _plot, _compare, _report, _status, _list),
     *(_fetch, _check, _predict, _verify, _reprice, _study),
 )
-OPTIONS: Mapping[str, Callable[[_Parser], None] | type[Part]] = {
+OPTIONS: Mapping[str, Callable[[_Parser], None] | type[StudyPart]] = {
     **{declare.__name__[1:]: declare for declare in _DECLARED},
     **{f"study {name}": part for name, part in STUDY.items()},
 }
