@@ -16,6 +16,7 @@ from budgetreg.algorithms import registry
 from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
 from budgetreg.data.registry import kinds
+from tests.tiers import slow_but
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "budgetreg_marginals"
@@ -82,12 +83,7 @@ def test_its_readme_shows_what_is_printed_and_runs_leave_honest_curves(budgetreg
     (swept,) = (tmp_path / "runs" / "rho0").glob("*algo=marginal_ridge*")
     assert (swept / "curve.png").stat().st_size > 10_000
     curves = pd.read_csv(swept / "curves.csv", keep_default_na=False)
-    assert ",".join(curves.columns) == (
-        "experiment,algo,dataset,k,repetition,examples,attributes,test_mse,test_relative,test_error_rate,test_svr_loss"
-    )
-    assert set(curves.algo) == {"marginal_ridge"}
     assert set(curves.dataset) == {"equicorrelated_d20_rho0.0_noise0.1"}
-    assert curves.repetition.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert (curves.attributes == 2 * curves.examples).all()
     runs = pd.read_csv(swept / "runs.csv")
     assert (runs.attributes_max == 2).all()
@@ -179,9 +175,9 @@ def test_an_entry_point_has_to_name_a_declaration(
     assert kinds.__wrapped__()
 
 
-@pytest.mark.parametrize("name", ["buy_measurements.py", "laboratory.py", "write_tables.py"])
+@pytest.mark.parametrize("name", slow_but(["laboratory"], ["buy_measurements", "laboratory", "write_tables"]))
 def test_the_help_of_an_example_writes_nothing(tmp_path: Path, name: str) -> None:
-    answer = python(ROOT / "examples" / name, "--help", cwd=tmp_path, home=tmp_path, path=str(ROOT))
+    answer = python(ROOT / "examples" / f"{name}.py", "--help", cwd=tmp_path, home=tmp_path, path=str(ROOT))
     assert answer.returncode == 0
-    assert answer.stdout.startswith(f"usage: {name}")
+    assert answer.stdout.startswith(f"usage: {name}.py")
     assert not list(tmp_path.iterdir())

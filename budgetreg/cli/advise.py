@@ -3,8 +3,9 @@
 import json
 import shlex
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,9 @@ def main(arguments: Namespace) -> int:
     """
     plans = _planned(arguments.words)
     if arguments.dry_run:
-        for note in _common_notes(plans):
-            say(note)
+        for note in plans[0].notes:
+            if all(note in plan.notes for plan in plans):
+                say(note)
         console().print(sweep_table(plans))
         print(f"folder: {shown(plans[0].folder.parent)}")
         return 0
@@ -117,9 +119,20 @@ def _word(key: str, value: Any) -> str:
 
 
 def _planned(words: Sequence[str]) -> list[Plan]:
-    options, choices = _read(words)
-    total = whole_number("total", options["total"], 1)
-    configs = _configs(options, {**choices, "total": total})
+    """Return the plans of all cells that words of the command ask for.
+
+    Raises
+    ------
+    ConfigError
+        If a word cannot be read or is not for advise, or a choice is impossible.
+    """
+    options, choices = read_words(words, "advise", _OPTIONS, _REFUSED, "compares learners at one total")
+    if "total" not in options:
+        raise ConfigError(
+            "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"
+        )
+    choices = {"checkpoints": 1, **choices, "total": whole_number("total", options["total"], 1)}
+    configs = _configs(options, choices)
     return _plans(configs, _folder(configs[0], options.get("out")))
 
 
@@ -141,22 +154,6 @@ def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
     return candidates, sum(outcome.failed for outcome in outcomes)
 
 
-def _read(words: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the options of advise, as text, and the other choices, read by Hydra's grammar.
-
-    Raises
-    ------
-    ConfigError
-        If a word cannot be read, or is not for advise.
-    """
-    options, choices = read_words(words, "advise", _OPTIONS, _REFUSED, "compares learners at one total")
-    if "total" not in options:
-        raise ConfigError(
-            "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"
-        )
-    return options, {"checkpoints": 1, **choices}
-
-
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
@@ -173,13 +170,16 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
     asked = _payable(named, choices)
     full = members(GROUPS["all_full"])
     limited = [name for name in asked if name not in full]
-    configured = _composing(choices)
+    configured = partial(_configured, Composer(), choices)
     first = configured(asked[0], 1)
     data = load(first.dataset, first.seed, 0, targets=True)
     d = data.n_purchases
     most = d if first.dataset.costs else min(d, choices["total"])  # attributes cost what they do in money
     tried = [str(k) for k in (*(2**i for i in range(1, d.bit_length()) if 2**i < d), d) if k <= most]
-    budgets = _budgets(options["k"]) if "k" in options else [*tried, EVERY]
+    budgets = dict.fromkeys(options["k"].split(",") if "k" in options else [*tried, EVERY])
+    if not all(word == EVERY or is_whole(word, 1) for word in budgets):
+        must = f"must be whole numbers of at least 1, or {EVERY}, with commas between them"
+        raise ConfigError(f"k={cut(options['k'])}: {must}")
     rows = [name for name in asked if name in full]
     if EVERY in budgets and not rows:
         rows = _payable([*full, *advised(WITH_GAPS)] if data.available is None else _full_rows_with_gaps(d), choices)
@@ -188,6 +188,19 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
     if not configs:
         raise ConfigError(f"k={options.get('k')}: none of these learners has a budget then; add numbers to k, or all")
     return configs
+
+
+def _configured(compose: Composer, choices: Mapping[str, Any], name: str, k: int) -> Config:
+    """Return the checked configuration of a learner and a budget."""
+    choice = {**choices, "algo": name, "k": k}
+    composed = compose(choice)
+    try:
+        config = validate(composed, choice)
+    except ConfigError as error:
+        raise ConfigError(f"{error} (for algo={name})") from error
+    if not config.algo.predicts:
+        raise ConfigError(f"algo={name}: learns a subspace; advise compares learners that predict a target")
+    return config
 
 
 def _payable(names: list[str], choices: Mapping[str, Any]) -> list[str]:
@@ -209,32 +222,6 @@ def _full_rows_with_gaps(d: int) -> list[str]:
     )
     able = members(lambda learner: GROUPS["all_full"](learner) and learner.missing is not Missing.REFUSED)
     return [*able, *imputing]
-
-
-def _budgets(text: str) -> list[str]:
-    for word in text.split(","):
-        if word != EVERY and not is_whole(word, 1):
-            must = f"must be whole numbers of at least 1, or {EVERY}, with commas between them"
-            raise ConfigError(f"k={cut(text)}: {must}")
-    return list(dict.fromkeys(text.split(",")))
-
-
-def _composing(choices: Mapping[str, Any]) -> Callable[[str, int], Config]:
-    """Return the function that composes and checks the configuration of a learner and a budget."""
-    compose = Composer()
-
-    def configured(name: str, k: int) -> Config:
-        choice = {**choices, "algo": name, "k": k}
-        composed = compose(choice)
-        try:
-            config = validate(composed, choice)
-        except ConfigError as error:
-            raise ConfigError(f"{error} (for algo={name})") from error
-        if not config.algo.predicts:
-            raise ConfigError(f"algo={name}: learns a subspace; advise compares learners that predict a target")
-        return config
-
-    return configured
 
 
 def _folder(config: Config, out: str | None) -> Path:
@@ -270,11 +257,6 @@ def _plans(configs: Sequence[Config], out: Path) -> list[Plan]:
     for line in dict.fromkeys(map(str, refusals)):
         say(f"left out: {line}")
     return plans
-
-
-def _common_notes(plans: Sequence[Plan]) -> list[str]:
-    """Return the notes that all plans have, such as those on the data."""
-    return [note for note in plans[0].notes if all(note in plan.notes for plan in plans)]
 
 
 def _answer(candidates: Sequence[Candidate], plan: Plan, words: Sequence[str]) -> None:

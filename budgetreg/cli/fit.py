@@ -131,11 +131,7 @@ def predict_rows(arguments: Namespace) -> int:
     DataError
         If there is no model, or the table does not fit it.
     """
-    given = key_values(
-        arguments.words,
-        ("repetition", "id", "out"),
-        lambda word, _: f"{word.partition('=')[0]}: predict takes repetition=all, repetition=N, id=COLUMN and out=FILE",
-    )
+    given = key_values(arguments.words, ("repetition", "id", "out"), "predict has no such key")
     number = given.get("repetition", "all")
     repetition = None if number == "all" else whole_number("repetition", number, 0)
     folder, path = at_home(arguments.folder), at_home(arguments.table)

@@ -170,9 +170,7 @@ def fetch_named(arguments: Namespace) -> int:
     if arguments.name not in FETCHED:
         hint = nearest(arguments.name, FETCHED)
         raise ConfigError(f"nothing to fetch for {arguments.name!r}{hint}; possible: {', '.join(FETCHED)}")
-    given = key_values(
-        arguments.words, [_ROOT_KEY], lambda word, hint: f"unknown option {word!r}{hint}; possible: {_ROOT_KEY}=DIR"
-    )
+    given = key_values(arguments.words, [_ROOT_KEY], "fetch has no such key")
     print(fetch(arguments.name, given.get(_ROOT_KEY, "data")))
     return 0
 

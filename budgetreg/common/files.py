@@ -274,12 +274,6 @@ def files_below(folder: Path, name: str) -> list[Path]:
     return sorted(Path(place, name) for place, _, files in os.walk(folder) if name in files)
 
 
-def written_for(name: str) -> tuple[str, int] | None:
-    """Return the name of the file for which a temporary file was made, and its process; None for other files."""
-    match = _TEMPORARY.fullmatch(name)
-    return match and (match[1], int(match[2]))
-
-
 def remove_leftovers(path: Path) -> None:
     """Remove the temporary files that killed processes left next to a file that only this process writes now."""
     with os_errors_explained(f"clean up {path.parent}"):
@@ -298,9 +292,9 @@ def _remove_orphans(path: Path) -> None:
 def _temporary(path: Path) -> Iterator[tuple[Path, int]]:
     """Yield the temporary files next to a file, each with its process."""
     for other in path.parent.iterdir():
-        owner = written_for(other.name)
-        if owner is not None and owner[0] == path.name:
-            yield other, owner[1]
+        match = _TEMPORARY.fullmatch(other.name)
+        if match and match[1] == path.name:
+            yield other, int(match[2])
 
 
 def is_alive(process: int) -> bool:

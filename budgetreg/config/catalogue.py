@@ -127,15 +127,12 @@ def declared(
             raise ConfigError(f"{origin}, cannot be loaded: {described(error)}") from error
         name = name_of(brought)
         if name is None:
-            raise ConfigError(f"{origin}, must be {wanted}, not {_described(brought)}")
+            kind = f"the class {brought.__name__}" if isinstance(brought, type) else f"a {type(brought).__name__}"
+            raise ConfigError(f"{origin}, must be {wanted}, not {kind}")
         if name in by_name:
             raise ConfigError(f"{origin}, brings the name {name}, which is taken")
         by_name[name] = brought
     return by_name
-
-
-def _described(value: object) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 @contextmanager

@@ -11,9 +11,9 @@ were typed, and words that are printed can be pasted into a shell.
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from functools import cache, lru_cache
 from itertools import product
 from pathlib import Path
@@ -148,10 +148,11 @@ class Composer:
         values = {key: value for key, value in choice.items() if key not in groups}
         if _needs_omegaconf(base) or any(_sets_more(key, value) for key, value in values.items()):
             config = OmegaConf.create(base)
-            with composition_explained([f"{group}={option}" for group, option in files]):
-                _set(values, config)
+            for key, value in values.items():
+                with composition_explained([f"{key}={value}"]):
+                    OmegaConf.update(config, key, value, force_add=True)
             return config
-        tree = _copied(base)
+        tree = deepcopy(base)
         for key, value in values.items():
             put(tree, key, value)
         return tree
@@ -174,12 +175,6 @@ class Composer:
         return {**tree, **self._left_out}
 
 
-def _set(values: Mapping[str, Any], config: DictConfig) -> None:
-    for key, value in values.items():
-        with composition_explained([f"{key}={value}"]):
-            OmegaConf.update(config, key, value, force_add=True)
-
-
 def _needs_omegaconf(node: Any) -> bool:
     """Whether a tree refers to other keys or lacks a value, which only OmegaConf finds out."""
     written = str(node)
@@ -189,12 +184,6 @@ def _needs_omegaconf(node: Any) -> bool:
 def _sets_more(key: str, value: Any) -> bool:
     """Whether setting a key is more than replacing one value."""
     return "[" in key or isinstance(value, dict) or _needs_omegaconf(value)
-
-
-def _copied(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _copied(value) for key, value in node.items()}
-    return list(map(_copied, node)) if isinstance(node, list) else node
 
 
 @cache
@@ -310,8 +299,6 @@ def complete(words: Sequence[str]) -> None:
         plugins = {plugin.provides(): plugin for plugin in discovered}
         if shell not in plugins:
             raise ConfigError(f"-sc {action}={shell}: no such shell; choices: {', '.join(sorted(plugins))}")
-        if action != "query" and sys.argv[0].endswith(".py"):  # the script that is printed names this program
-            raise ConfigError(f"-sc {action}={shell}: call budgetreg by that name, python -m cannot be completed")
         plugin = plugins[shell](loader)
         plugin.query(_CONFIG) if action == "query" else getattr(plugin, action)()
 

@@ -60,19 +60,15 @@ def matching(phrase: str, pattern: str) -> Requirement:
     return Requirement(phrase, lambda value: type(value) is str and re.fullmatch(pattern, value) is not None)
 
 
-def list_of(phrase: str, element: Requirement) -> Requirement:
-    """Require a list of at least one value, each of which `element` accepts."""
-    return Requirement(
-        phrase, lambda value: isinstance(value, list) and len(value) > 0 and all(map(element.accepts, value))
-    )
-
-
 def increasing(phrase: str, element: Requirement) -> Requirement:
     """Require a strictly increasing list of at least one value, each of which `element` accepts."""
-    values = list_of(phrase, element)
-    return Requirement(
-        phrase, lambda value: values.accepts(value) and all(before < after for before, after in pairwise(value))
-    )
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, list) or not value or not all(map(element.accepts, value)):
+            return False
+        return all(before < after for before, after in pairwise(value))
+
+    return Requirement(phrase, accepts)
 
 
 ANYTHING = Requirement("anything", lambda value: True)

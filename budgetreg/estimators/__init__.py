@@ -18,55 +18,22 @@ True
 
 from typing import TYPE_CHECKING, Any
 
+from budgetreg.config.catalogue import conf_dir
 from budgetreg.estimators.base import BudgetEstimator, BudgetRegressor, SubspaceEstimator
 from budgetreg.estimators.containers import ObservationError
 from budgetreg.estimators.parameters import arguments, constructor, docstring, learner_of
 
-_NAMES = {
-    "AEFA": "aefa",
-    "AEFAStreaming": "aefa_streaming",
-    "AELR": "aelr",
-    "AEML": "aeml",
-    "AEMR": "aemr",
-    "AER": "aer",
-    "AERR": "aerr",
-    "AESVR": "aesvr",
-    "Baseline": "baseline",
-    "CoCoLasso": "cocolasso",
-    "CorrectedLasso": "corrected_lasso",
-    "CorrectedRidge": "corrected_ridge",
-    "DDAELR": "ddaelr",
-    "DDAELRTwoPhase": "ddaelr_two_phase",
-    "DDAERR": "ddaerr",
-    "DDAERRTwoPhase": "ddaerr_two_phase",
-    "DebiasedSGD": "debiased_sgd",
-    "Exploration": "exploration",
-    "FixedSubset": "fixed_subset",
-    "GROUSE": "grouse",
-    "HMLasso": "hmlasso",
-    "Hybrid": "hybrid",
-    "ImputeIterative": "impute_iterative",
-    "ImputeRidge": "impute_ridge",
-    "Lasso": "lasso",
-    "MBEG": "mbeg",
-    "MBEGPlus": "mbeg_plus",
-    "Naive": "naive",
-    "NormalML": "normal_ml",
-    "Oja": "oja",
-    "OnlineLasso": "online_lasso",
-    "OnlineRidge": "online_ridge",
-    "PCA": "pca",
-    "PETRELS": "petrels",
-    "POPCA": "popca",
-    "POPCAImportance": "popca_importance",
-    "POPCAPassive": "popca_passive",
-    "PrimePCA": "prime_pca",
-    "Ridge": "ridge",
-    "SGDImpute": "sgd_impute",
-    "TwoPhaseSparse": "two_phase_sparse",
-    "ZeroFilledPCA": "zero_filled_pca",
+_ACRONYMS = {
+    *("aefa", "aelr", "aeml", "aemr", "aer", "aerr", "aesvr", "ddaelr", "ddaerr"),
+    *("grouse", "mbeg", "ml", "pca", "petrels", "popca", "sgd"),
 }
-"""The class of each learner; those whose constants are tuned have another one, whose name ends in CV."""
+_IRREGULAR = {"cocolasso": "CoCoLasso", "hmlasso": "HMLasso"}
+
+
+def _name(algo: str) -> str:
+    """Return the name of a learner's class, such as ``AEFAStreaming`` of ``aefa_streaming``."""
+    words = (word.upper() if word in _ACRONYMS else word.capitalize() for word in algo.split("_"))
+    return _IRREGULAR.get(algo, "".join(words))
 
 
 def _estimator(name: str, algo: str, tuned: bool) -> type[BudgetEstimator]:
@@ -84,11 +51,11 @@ def _estimator(name: str, algo: str, tuned: bool) -> type[BudgetEstimator]:
 
 
 ESTIMATORS: dict[str, type[BudgetEstimator]] = {}
-"""All estimators by name."""
-for _name, _algo in _NAMES.items():
-    ESTIMATORS[_name] = _estimator(_name, _algo, False)
+"""All estimators by name: one of each learner, and if its constants are tuned another one, whose name ends in CV."""
+for _algo in sorted(path.stem for path in (conf_dir() / "algo").glob("*.yaml")):
+    ESTIMATORS[_name(_algo)] = _estimator(_name(_algo), _algo, False)
     if learner_of(_algo).tuned:
-        ESTIMATORS[f"{_name}CV"] = _estimator(f"{_name}CV", _algo, True)
+        ESTIMATORS[f"{_name(_algo)}CV"] = _estimator(f"{_name(_algo)}CV", _algo, True)
 globals().update(ESTIMATORS)
 
 if TYPE_CHECKING:

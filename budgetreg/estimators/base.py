@@ -33,7 +33,15 @@ _OWN = (
 )
 """Parameters that are no options of the learner and none of its constants."""
 
+_UNPAID = {"scale": ("max_abs", "none"), "center": ("full", "none"), "moments": ("given", "pilot")}
+"""Values of parameters that need all values of the table, and what to use where they are observed."""
 _MOST_SEEDS = 2**31
+_ATTRIBUTES = {
+    "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
+    "cost_ : float or None": "The same bill in money, if there are `costs`.",
+    "n_features_in_ : int": "Number of attributes d.",
+    "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
+}
 
 
 class BudgetEstimator(BaseEstimator):
@@ -63,7 +71,6 @@ class BudgetEstimator(BaseEstimator):
         *,
         n_features: int | None = None,
         known: np.ndarray | None = None,
-        **refused: Any,
     ) -> "BudgetEstimator":
         """Learn from the values that are present, or that a function observes.
 
@@ -79,8 +86,6 @@ class BudgetEstimator(BaseEstimator):
             Number of attributes d. It is needed with a callable, and for nothing else.
         known : ndarray of float, shape (n, d), optional
             Values that a callable is not asked for again, NaN elsewhere: those of an `ObservationError`, for example.
-        **refused
-            Nothing: ``sample_weight`` has no meaning here.
 
         Returns
         -------
@@ -95,14 +100,6 @@ class BudgetEstimator(BaseEstimator):
         ObservationError
             If an example cannot be observed. What was learned by an earlier call of `fit` stays as it was.
         """
-        if refused:
-            name = next(iter(refused))
-            reason = (
-                "examples have no weights, because each is bought once"
-                if name == "sample_weight"
-                else "no such argument"
-            )
-            raise ValueError(f"{type(self).__name__}.fit: {name}: {reason}")
         if callable(X) and not hasattr(X, "shape"):
             values: np.ndarray | Values
             values, target = self._observed(X, y, n_features, known)
@@ -202,17 +199,14 @@ class BudgetEstimator(BaseEstimator):
     def _refuse_unpaid(self) -> None:
         """Refuse parameters that need all values beforehand: they are observed while the estimator learns."""
         name, given = type(self).__name__, self.get_params(deep=False)
-        default = "revealed" if self._learner.predicts else "max_abs"
         if self.tuned:
             raise ValueError(
                 f"{name}: cross-validation needs full rows; use {name.removesuffix('CV')} and give its constants"
             )
-        if (given["scale"] or default) == "max_abs":
-            raise ValueError(f"{name}: scale='max_abs' needs all values; use scale='none'")
-        if given["center"] == "full":
-            raise ValueError(f"{name}: center='full' needs all values; use center='none'")
-        if given.get("moments") == "given":
-            raise ValueError(f"{name}: moments='given' needs all values; use moments='pilot'")
+        given["scale"] = given["scale"] or ("revealed" if self._learner.predicts else "max_abs")
+        for key, (unpaid, paid) in _UNPAID.items():
+            if given.get(key) == unpaid:
+                raise ValueError(f"{name}: {key}={unpaid!r} needs all values; use {key}={paid!r}")
 
     def _checked(self, X: Any, y: Any) -> tuple[np.ndarray | Values, np.ndarray | None]:
         """Return values and targets, checked as scikit-learn does."""
@@ -414,10 +408,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         "coef_ : ndarray of shape (d,)": "The regressor.",
         "intercept_ : float": "The prediction where all attributes are 0.",
         "support_ : ndarray of int": "The attributes that predictions see: all, or at most `predict_k`.",
-        "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
-        "cost_ : float or None": "The same bill in money, if there are `costs`.",
-        "n_features_in_ : int": "Number of attributes d.",
-        "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
+        **_ATTRIBUTES,
     }
 
     def _keep(self, learned: Learned) -> None:
@@ -490,10 +481,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Conti
     attributes: ClassVar[Mapping[str, str]] = {
         "components_ : ndarray of shape (n_components, d)": "Orthonormal rows, for ``(x - mean_) * scale_``.",
         "mean_, scale_ : ndarray of shape (d,)": "An attribute x is used as ``(x - mean_) * scale_``.",
-        "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
-        "cost_ : float or None": "The same bill in money, if there are `costs`.",
-        "n_features_in_ : int": "Number of attributes d.",
-        "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
+        **_ATTRIBUTES,
     }
 
     def _keep(self, learned: Learned) -> None:

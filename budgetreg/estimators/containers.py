@@ -267,15 +267,11 @@ class Observed:
             raise self._failed(example, f"observe returned no numbers ({described(error)})") from error
         if values.shape != attributes.shape:
             raise self._failed(example, f"observe returned shape {values.shape} for {attributes.size} attributes")
-        if not np.isfinite(values).all():
-            which = ", ".join(map(str, attributes[~np.isfinite(values)].tolist()))
-            raise self._failed(example, f"observe returned no finite number for attribute {which}")
-        too_large = np.abs(values) > LARGEST
-        if too_large.any():
-            which, largest = attributes[too_large][0], values[too_large][0]
-            raise self._failed(
-                example, f"observe returned {largest:.3g} for attribute {which}: the most is {LARGEST:g}"
-            )
+        unusable = ~(np.abs(values) <= LARGEST)  # NaN, too
+        if unusable.any():
+            returned, attribute = f"{values[unusable][0]:.3g}", attributes[unusable][0]
+            problem = f"observe returned {returned} for attribute {attribute}: numbers up to {LARGEST:g} are needed"
+            raise self._failed(example, problem)
         self.values[example, attributes] = values
 
     def refuse_small(self) -> None:

@@ -50,7 +50,16 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
     """Return the parameters of the estimator of a learner, whose constants are tuned or given."""
     learner = learner_of(algo)
     options, values, beside = options_of(type(learner)), section(algo), catalogue.comments("algo", algo)
-    listed = [_budget(learner), *(_grid(learner) if tuned else _constants(learner))]
+    listed = [_budget(learner)]
+    if tuned:
+        names = " and ".join(f"``{name}``" for name in learner.tuned)
+        what = f"Lists of values to try of {names}. None: those of the command."
+        listed.append(Argument("grid", None, "dict or None", what))
+        listed.append(Argument("folds", 10, "int", "Number of folds of the cross-validation."))
+    else:
+        for name in learner.tuned:  # which has to be given
+            what = f"{_sentence(learner.in_grid(name).what)} You must set it."
+            listed.append(Argument(python_name(name), None, "float", what))
     for name, option in options.items():
         if name in learner.options_without_draws or not option.applies(values):
             continue
@@ -130,23 +139,6 @@ def _budget(learner: Learner) -> Argument:
             kind, what = f"{{'{AUTO}'}}, {kind}", f"{what} '{AUTO}': the learner chooses how many, within `total`."
         return Argument("k", None, kind, what)
     return Argument("k", None, "int", "Attributes seen of each example. You must set it.")
-
-
-def _constants(learner: Learner) -> list[Argument]:
-    """Return the parameters that have to be given."""
-    return [
-        Argument(python_name(name), None, "float", f"{_sentence(learner.in_grid(name).what)} You must set it.")
-        for name in learner.tuned
-    ]
-
-
-def _grid(learner: Learner) -> list[Argument]:
-    """Return the parameters of the tuning."""
-    names = " and ".join(f"``{name}``" for name in learner.tuned)
-    return [
-        Argument("grid", None, "dict or None", f"Lists of values to try of {names}. None: those of the command."),
-        Argument("folds", 10, "int", "Number of folds of the cross-validation."),
-    ]
 
 
 def _sentence(what: str) -> str:

@@ -21,7 +21,7 @@ from budgetreg.data.registry import load
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import parts_of
 from budgetreg.runs.runner import RunOutcome
-from tests.cli.test_cli import NO_CHOICES, budgetreg, one_line
+from tests.commands import NO_CHOICES, budgetreg
 
 KEYS = {
     "dataset": "diabetes",
@@ -187,26 +187,6 @@ def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str
     assert {path: path.read_bytes() for path in kept} == kept  # with the seconds that each repetition took
 
 
-def test_the_same_command_resumes_an_interrupted_sweep(
-    capsys: pytest.CaptureFixture[str],
-    here: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    carry_out, calls = advise.carry_out, list[Plan]()
-
-    def once(plan: Plan, **how: Any) -> RunOutcome:
-        calls.append(plan)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return carry_out(plan, **how)
-
-    monkeypatch.setattr(advise, "carry_out", once)
-    answer = budgetreg(capsys, LINE)
-    assert (answer.code, answer.out) == (130, "")
-    assert answer.err.endswith("budgetreg: interrupted; the same command resumes\n")
-    assert len(list(here.rglob("curves.csv"))) == 1
-
-
 @pytest.mark.parametrize("finished", [0, 2])
 def test_failed_repetitions_are_in_the_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, finished: int
@@ -234,10 +214,14 @@ def test_sweeps_that_differ_in_the_tuning_alone_have_folders_of_their_own(
 
 
 def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
-    line = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
-    answer = budgetreg(capsys, " ".join([line, *(f"{key}={value}" for key, value in KEYS.items())]))
+    words = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
+    line = " ".join([words, *(f"{key}={value}" for key, value in KEYS.items())])
+    answer = budgetreg(capsys, line)
     assert answer.code == 0
     assert answer.out.startswith("diabetes, 4,000 EUR")
+    planned = budgetreg(capsys, f"{line} --dry-run").out.splitlines()
+    assert planned[1].endswith("a run in EUR")
+    assert [row.split()[-1] for row in planned[2:4]] == ["4,000", "3,975"]
     (head,) = (cells for cells in map(str.split, answer.out.splitlines()) if cells[:2] == ["k", "learner"])
     assert head[:5] == ["k", "learner", "examples", "attributes", "EUR"]
     rows = {row[1]: row for row in table_of(answer.out)}
@@ -287,15 +271,6 @@ def test_a_dry_run_prints_what_all_runs_note(capsys: pytest.CaptureFixture[str],
     assert "attribute 'id' looks like an identifier of the rows" in budgetreg(capsys, words).err
 
 
-def test_a_dry_run_shows_money(capsys: pytest.CaptureFixture[str]) -> None:
-    keys = "dataset=diabetes dataset.costs=bundled dataset.unit=EUR algo=aelr,ridge k=4,all"
-    head, *rows = budgetreg(capsys, f"advise total=4000 {keys} --dry-run").out.splitlines()[1:-2]
-    assert head.endswith("a run in EUR")
-    money = {row.split()[0]: float(row.split()[-1].replace(",", "")) for row in rows}
-    assert money["ridge"] == 3975
-    assert money["aelr"] == 4000
-
-
 def test_only_the_end_of_curves_is_computed_without_prices(
     capsys: pytest.CaptureFixture[str], planned: list[Plan]
 ) -> None:
@@ -304,37 +279,6 @@ def test_only_the_end_of_curves_is_computed_without_prices(
     budgetreg(capsys, f"{words} total=500 checkpoints=3")
     budgetreg(capsys, f"{words} total=4000 dataset.costs=bundled")
     assert [len(plan.checkpoints) for plan in planned] == [1, 3, 1]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("k=2", "total=T is needed"),
-        ("total=0", "total=0: must be a whole number of at least 1"),
-        ("total=100 k=2,some", "k=2,some: must be whole numbers of at least 1, or all"),
-        (f"total=100 k={'9' * 5000}", "999...: must be whole numbers of at least 1, or all"),
-        ("total=100 algo=popca", "algo=popca: learns a subspace"),
-        ("total=100 algo=aelrr", "algo=aelrr: no such algo (did you mean 'aerr'?)"),
-        ("total=100 seed=1,2", "seed=1,2: one value"),
-        ("total=100 axis=examples", "axis=examples: not for advise"),
-        ("total=100 hydra/launcher=joblib", "not for advise"),
-        ("total=100 kk=3", "kk: no such key"),
-        ("total=100 dataset.path=a~b", "dataset.path=a~b: is not KEY=VALUE"),
-        ("total=100 ~dataset", "~dataset: must be KEY=VALUE"),
-        ("total=3 algo=aelr k=4,8", "total=3: too little for one example of 4 attributes with aelr"),
-        ("total=100 algo=aelr out=/", "is the root of the file system"),
-    ],
-)
-def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, said: str) -> None:
-    answer = budgetreg(capsys, f"advise {words}")
-    assert (answer.code, answer.out) == (2, "")
-    assert said in one_line(answer.err)
-
-
-def test_a_path_may_start_with_a_tilde(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = budgetreg(capsys, "advise total=100 dataset=file dataset.path=~/there_is_no_such.csv")
-    assert answer.code == 3
-    assert f"{Path.home()}/there_is_no_such.csv" in one_line(answer.err)
 
 
 def test_a_budget_that_is_too_small_is_left_out_with_a_notice(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.test_cli import budgetreg, one_line
+from tests.commands import budgetreg, one_line
 from tests.figures.test_summary import write_run
 from tests.written_runs import edit_manifest
 
@@ -131,24 +131,6 @@ def test_levels_are_round_unless_one_is_given(capsys: pytest.CaptureFixture[str]
     out = budgetreg(capsys, f"compare {falling(tmp_path / 'run', 'aelr', 1.0)}").out
     levels = [line.split()[0] for line in out.splitlines()[2:-1]]  # from .501 to .0501
     assert levels == ["0.5", "0.4", "0.3", "0.2", "0.1", "0.09", "0.08", "0.07", "0.06"]
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("compare error=0.5", 2, "a folder is needed"),
-        ("compare . error=none", 2, "error=none: must be a number above 0"),
-        ("compare . error=-1", 2, "error=-1: must be a number above 0"),
-        ("compare . error=nan", 2, "error=nan: must be a number above 0"),
-        ("compare . error=1_0", 2, "error=1_0: must be a number above 0"),
-        ("compare nowhere", 3, "nowhere: no such folder"),
-        ("compare . axis=costs", 2, "axis=costs: must be one of attributes, cost (did you mean 'cost'?)"),
-    ],
-)
-def test_mistakes(capsys: pytest.CaptureFixture[str], words: str, code: int, said: str) -> None:
-    answer = budgetreg(capsys, words)
-    assert (answer.code, answer.out) == (code, "")
-    assert said in one_line(answer.err)
 
 
 @pytest.mark.parametrize(

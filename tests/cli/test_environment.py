@@ -1,9 +1,7 @@
 """What surrounds a command cannot make it end without one clear line: settings, faulty packages, little memory."""
 
-import os
 import resource
 import signal
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +13,8 @@ from budgetreg.common.errors import Interrupted, PluginError
 from budgetreg.common.notices import plain_warnings
 from budgetreg.config import catalogue
 from budgetreg.runs.workers import interrupts_told_apart
+from tests.commands import process
+from tests.written_runs import write_run
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -27,29 +27,15 @@ TINY = ("k=4", "repetitions=2", "checkpoints=1", "tuning=fixed", "tuning.B=2", "
 def command(folder, *words, **variables):
     """Run the command as a process, in a folder with a faulty package."""
     install_faulty(folder)
-    return subprocess.run(
-        [sys.executable, "-m", "budgetreg", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return process(*words, folder=folder, **variables)
 
 
 def test_settings_of_matplotlib_change_nothing(tmp_path):
-    program = "from budgetreg.figures.canvas import Figure; Figure().savefig('figure.png')"
+    write_run(tmp_path / "run")
     (tmp_path / "matplotlibrc").write_bytes(b"\xff")
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "nonsense"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = process("plot", "run", folder=tmp_path, MPLBACKEND="nonsense")
     assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "figure.png").exists()
+    assert (tmp_path / "run" / "curves.png").exists()
 
 
 def test_a_warning_is_one_plain_line(capsys):

@@ -13,12 +13,12 @@ import pytest
 import budgetreg
 from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.api import fit_plan
-from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from budgetreg.runs.runner import execute
 from budgetreg.runs.series import Payments, attributes_paid
+from tests.commands import call
 
 N, D = 60, 6
 FIXED = {"tuning": "fixed", "tuning.B": 1}
@@ -42,14 +42,6 @@ def table() -> np.ndarray:
 def write(values: np.ndarray, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     pd.DataFrame(values, columns=list("abcdefy")).to_csv(folder / "own.csv", index=False)
-
-
-def call(capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> SimpleNamespace:
-    capsys.readouterr()
-    answered = main(words.split())
-    said = capsys.readouterr()
-    assert answered == code, said.out + said.err
-    return SimpleNamespace(out=said.out, err=said.err)
 
 
 def model(folder: Path) -> dict[str, np.ndarray]:
@@ -170,33 +162,11 @@ def test_a_folder_with_something_else_is_refused(capsys: pytest.CaptureFixture[s
     assert "holds results of another configuration" in call(capsys, f"fit {NAIVE} seed=1 out=mine", 2).err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("repetitions=2", "repetitions: not for fit, which learns once from all rows"),
-        ("dataset.test_fraction=0.3", "dataset.test_fraction: not for fit"),
-        ("seed=1,2", "seed=1,2: one value, as fit learns once from all rows"),
-        ("experiment=aemr/tables", "not for fit"),
-        ("algo=popca", "algo=popca: learns a subspace"),
-        ("kk=1", "kk: no such key"),
-    ],
-)
-def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], words: str, said: str) -> None:
-    answer = call(capsys, f"fit dataset=file dataset.path=own.csv {words}", 2)
-    assert (answer.out, answer.err.count("\n")) == ("", 1)
-    assert said in answer.err
-
-
 def test_a_run_needs_rows_to_test_on(capsys: pytest.CaptureFixture[str]) -> None:
     said = "dataset.split=all: leaves no row to test on; `budgetreg fit` learns once from all rows"
     assert said in call(capsys, f"run {NAIVE} dataset.split=all", 2).err
     with pytest.raises(ConfigError, match="leaves no row to test on"):
         budgetreg.run({**RIDGE, "dataset.split": "all"})
-
-
-def test_a_dry_run_leaves_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"{N} training and 0 test examples" in call(capsys, f"fit {NAIVE} --dry-run").out
-    assert [path.name for path in here.iterdir()] == ["own.csv"]
 
 
 def test_gaps_in_every_row_are_no_obstacle(here: Path) -> None:

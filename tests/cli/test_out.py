@@ -3,13 +3,14 @@
 import os
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import budgetreg
-from budgetreg.cli.app import main
+from tests.commands import call
+from tests.tiers import slow_but
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -48,14 +49,6 @@ def here(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> SimpleNamespace:
-    capsys.readouterr()
-    answered = main(words.split())
-    said = capsys.readouterr()
-    assert answered == code, said.out + said.err
-    return SimpleNamespace(out=said.out, err=said.err)
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
@@ -77,8 +70,13 @@ PLACES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize(
+    ("write", "place"),
+    slow_but(
+        [("ask", place) for place in PLACES] + [(write, "link to somebody's file") for write in WRITES],
+        product(WRITES, PLACES),
+    ),
+)
 def test_other_files_stay_as_they_are(here: Path, capsys: pytest.CaptureFixture[str], write: str, place: str) -> None:
     out = here / ("out.npz" if write == "export a model" else "out.csv")
     PLACES[place](out)

@@ -1,22 +1,19 @@
 """``budgetreg study``: the commands of a study, their files and their messages."""
 
-import subprocess
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import budgetreg
-from budgetreg.cli.app import main
-from budgetreg.cli.arguments import STUDY
+from tests.commands import call
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
 TABLE = "patient,ward,age,ecg,outcome\np1,A,31,,1.5\np2,B,44,2.5,\np3,A,50,,3\n"
 PRICES = "attribute,cost,group\nage,0,\necg,10,\niron,20,blood\nzinc,,blood\n"
 CREATE = "study create trial.db table=patients.csv target=outcome id=patient costs=prices.csv unit=EUR drop=[ward]"
+OTHER = CREATE.replace("trial", "other")
 
 
 @pytest.fixture(autouse=True)
@@ -25,14 +22,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "patients.csv").write_text(TABLE)
     (tmp_path / "prices.csv").write_text(PRICES)
     return tmp_path
-
-
-def call(capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> SimpleNamespace:
-    capsys.readouterr()
-    answered = main(words.split())
-    said = capsys.readouterr()
-    assert answered == code, said.out + said.err
-    return SimpleNamespace(out=said.out, err=said.err)
 
 
 def filled(order: Path, value: str, lines: slice = slice(None)) -> None:
@@ -127,43 +116,24 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study ask trial.db spend=30 per_example=0", 2, "per_example=0: must be a whole number of at least 1"),
         ("study tell trial.db", 2, "RESULTS, KEY=VALUE (see budgetreg study tell --help)"),
         ("study tell trial.db patients.csv replace=yes", 2, "replace=yes: must be true or false"),
-        (
-            "study tell trial.db patients.csv",
-            3,
-            "patients.csv: line 1: the study has no attribute 'ward', 'outcome': leave it",
-        ),
-        ("study tell trial.db nowhere.csv", 3, "cannot read nowhere.csv: No such file"),
         ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
-        ("study tell trial.db patients.csv decimal=;", 2, "decimal=;: must be . or ,"),
         ("study tell trial.db patients.csv refund=true invoiced=true", 2, "refund=true gives that back: choose one"),
         ("study exclude trial.db", 2, "name examples or attributes: example=NAME or attribute=NAME"),
         ("study exclude trial.db example=p1 attribute=ecg", 2, "name examples or attributes: example=NAME or"),
-        ("study exclude trial.db example=[]", 2, "name examples or attributes: example=NAME or attribute=NAME"),
-        (
-            "study exclude trial.db example=[p1,p33]",
-            2,
-            "example=p33: the study has no example 'p33' (did you mean 'p3'?)",
-        ),
+        ("study exclude trial.db example=[p1,p33]", 2, "the study has no example 'p33' (did you mean 'p3'?)"),
         ("study exclude trial.db example=p1 undo=true refund=true", 2, "refund=true gives charges back: choose one"),
         ("study add trial.db", 2, "study add: a table of examples or costs=FILE is needed"),
         ("study add trial.db cost=prices.csv", 2, "cost=prices.csv: study add has no such key (did you mean 'costs'?)"),
         ("study add trial.db costs=patients.csv", 3, "patients.csv: line 1: there is no column 'attribute'; columns:"),
-        ("study export trial.db log=true out=log.npz", 2, "out=log.npz: must end in .csv, for a log"),
         ("study export trial.db log=yes out=log.csv", 2, "log=yes: must be true or false"),
         ("study show patients.csv", 3, "patients.csv is not a study"),
-        ("study cancel trial.db order=3", 2, "order=3: there is no such order; none was asked for"),
         ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv, for a table, or in .npz"),
-        (CREATE.replace("trial", "other").replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),
-        (CREATE.replace("trial", "other").replace("outcome", "outcom"), 3, "no column 'outcom' (did you mean"),
-        (
-            CREATE.replace("trial", "other").replace(" drop=[ward]", ""),
-            3,
-            "column 'ward' is not numbers (line 2: 'A' is",
-        ),
+        (OTHER.replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),
+        (OTHER.replace("outcome", "outcom"), 3, "no column 'outcom' (did you mean"),
+        (OTHER.replace(" drop=[ward]", ""), 3, "column 'ward' is not numbers (line 2: 'A' is"),
         (CREATE + " seed=1", 2, "trial.db exists already"),
-        (CREATE.replace("trial", "other").replace("id=patient", ""), 3, "; if it has the examples' names: id=patient"),
+        (OTHER.replace("id=patient", ""), 3, "; if it has the examples' names: id=patient"),
         ("study predict trial.db words.csv", 3, "'high' is not a number): write numbers, and leave cells empty"),
-        ("study next trial.db words.csv", 3, "'high' is not a number): write numbers, and leave cells empty"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -176,23 +146,6 @@ def test_mistakes_are_one_line(
     assert (answer.out, answer.err.count("\n")) == ("", 1)
     assert said in answer.err
     assert (here / "trial.db").read_bytes() == before
-
-
-def test_errors_of_a_file_name_line_and_column(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    call(capsys, CREATE)
-    (here / "results.csv").write_text("value;attribute;note;example\n3;ecg;fine;p1\n\nhigh;ecg;;p3\n")
-    answer = call(capsys, "study tell trial.db results.csv", 3)
-    assert "results.csv: line 4, column 'value': 'high' is not a number" in answer.err
-    assert budgetreg.Study("trial.db").bill().total == 0
-    (here / "results.csv").write_text("order,example,attribute,value\n1,p1,ecg,3\n")
-    answer = call(capsys, "study tell trial.db results.csv", 3)
-    assert "results.csv: line 2, column 'order': the study has no order 1, none was asked for" in answer.err
-    (here / "results.csv").write_text("order,example,attribute,value\n,p1,ecg,3\n")
-    assert "1 value recorded, 1 of them not on order\n" in call(capsys, "study tell trial.db results.csv").out
-    (here / "results.csv").write_text("example,attribute,value\np1,ecg,3\np3,ecg\n")
-    assert (
-        "results.csv: line 3: 2 fields, but the header has 3" in call(capsys, "study tell trial.db results.csv", 3).err
-    )
 
 
 def test_an_order_that_cannot_be_written_is_not_lost(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,23 +182,6 @@ def test_nothing_to_measure_is_reported(here: Path, capsys: pytest.CaptureFixtur
     assert answer.err == (
         "budgetreg: new.csv: no measurement for at most 0 EUR lowers the standard deviation of a prediction\n"
     )
-
-
-@pytest.mark.parametrize("part", STUDY)
-def test_each_part_has_help(capsys: pytest.CaptureFixture[str], part: str) -> None:
-    call(capsys, f"study {part} --help")
-    shown = " ".join(call(capsys, f"study {part} --help").out.split())
-    assert f"usage: budgetreg study {part}" in shown
-    assert all(key in shown for key in (*STUDY[part].keys, *STUDY[part].files))
-    assert f"\n  {part}" in call(capsys, "study --help").out
-
-
-def test_the_installed_command(here: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "budgetreg", *CREATE.split()], capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert sorted(path.name for path in here.iterdir()) == ["patients.csv", "prices.csv", "trial.db"]
 
 
 def test_predictions_and_what_to_measure_next(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,50 +1,33 @@
 """``status --why`` and ``verify`` on folders of runs."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
 import pytest
 
-from budgetreg.cli.app import main
 from budgetreg.common import files
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import signed
 from budgetreg.runs.store import Store
+from tests.commands import call, process
 from tests.toy_runs import toy_entry, toy_plan, toy_run
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Work in an empty folder, with a cache and temporary files of its own, and leave the environment as it was."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["budgetreg"])
-    before = dict(os.environ)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path / "tmp"))
-    (tmp_path / "tmp").mkdir()
-    yield tmp_path
-    os.environ.clear()
-    os.environ.update(before)
-
-
-def budgetreg(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    where = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-m", "budgetreg", *line.split()]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env={**os.environ, **where}, check=False, timeout=300
-    )
+@pytest.fixture(autouse=True)
+def own_places(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a cache and temporary files of our own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    monkeypatch.setattr(files.tempfile, "tempdir", str(here / "tmp"))
+    (here / "tmp").mkdir()
 
 
 @pytest.mark.slow
 def test_runs_are_verified_and_not_changed(here: Path) -> None:
     words = "run -m algo=aelr,ridge k=4 repetitions=3 tuning=fixed tuning.B=2 tuning.eta=0.01 out=runs"
-    assert budgetreg(words, here).returncode == 0
+    assert process(*words.split()).returncode == 0
     before = {path: path.read_bytes() for path in sorted(Path("runs").rglob("*")) if path.is_file()}
-    answer = budgetreg("verify runs n_jobs=2", here)
+    answer = process(*["verify", "runs", "n_jobs=2"])
     assert (answer.returncode, answer.stderr) == (0, "")
     lines = [line.split() for line in answer.stdout.splitlines()]
     assert [line[:1] + line[4:] for line in lines[1:]] == [
@@ -58,7 +41,7 @@ def test_runs_are_verified_and_not_changed(here: Path) -> None:
     manifest["config"]["tuning"]["eta"] = 0.02
     manifest["processor"]["core"] = "Abacus"
     (folder / "manifest.json").write_text(json.dumps(signed(manifest)))
-    answer = budgetreg("verify runs --all", here)
+    answer = process(*["verify", "runs", "--all"])
     assert (answer.returncode, answer.stderr) == (1, "")
     differs, same = answer.stdout.splitlines()[1:3]
     assert " 3 of 3  differs  " in differs
@@ -69,7 +52,7 @@ def test_runs_are_verified_and_not_changed(here: Path) -> None:
 
     # One that is damaged, or that this version cannot run, keeps no other from being verified.
     (folder / "manifest.json").write_text("{")
-    answer = budgetreg("verify runs", here)
+    answer = process(*["verify", "runs"])
     assert answer.returncode == 3
     assert answer.stderr.startswith(f"budgetreg: {folder}/manifest.json is damaged")
     assert answer.stderr.count("\n") == 1
@@ -83,11 +66,15 @@ def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.Cap
     with Store.open(Path("runs/b"), toy_plan(Path("runs/b"), repetitions=9)) as store:
         for number in (0, 4):
             store.add(toy_entry(number))
-    capsys.readouterr()
-    assert main(["status", "runs"]) == 0
-    without = capsys.readouterr().out
-    assert main(["status", "runs", "--why"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    (here / "runs" / "merged").mkdir()
+    (here / "runs" / "merged" / "manifest.json").write_text('{"recipe": "paper/figure", "cells": []}')
+    without = call(capsys, "status runs").out
+    assert [line.split() for line in without.splitlines()[1:]] == [
+        ["runs/a", "toy", "toy_data", "4", "4", "2", "2", "failed"],
+        ["runs/b", "toy", "toy_data", "4", "9", "2", "0", "incomplete"],
+    ]
+    shutil.rmtree(here / "runs" / "merged")
+    lines = call(capsys, "status runs --why").out.splitlines()
     assert "\n".join(lines[:3]) + "\n" == without
     assert [line.split() for line in lines[4:]] == [
         ["runs/a", "repetition", "1,", "3", "failed", "ZeroDivisionError:", "no", "such", "luck"],
@@ -97,20 +84,20 @@ def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.Cap
         ],
     ]
     with Store.open(Path("runs/b"), toy_plan(Path("runs/b"), repetitions=9)):
-        assert main(["status", "runs/b", "--why"]) == 0
-    assert "a process works on it now" in capsys.readouterr().out
+        answer = call(capsys, "status runs/b --why").out
+    assert "a process works on it now" in answer
+    assert answer.splitlines()[1].endswith("running")
 
 
 def test_why_shows_the_error_that_would_come_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = {"log": here / "log", "repetitions": 3}
     with pytest.raises(DataError):
         toy_run(toy_plan(Path("run"), behaviour={1: "refuse"}, **facts))
-    assert main(["status", "run", "--why"]) == 0
-    assert "repetition 1-2  missing  stopped by an error: the data are no good" in capsys.readouterr().out
+    answer = call(capsys, "status run --why").out
+    assert "repetition 1-2  missing  stopped by an error: the data are no good" in answer
     with pytest.raises(KeyboardInterrupt):
         toy_run(toy_plan(Path("run"), behaviour={1: "interrupt"}, **facts))
-    assert main(["status", "run", "--why"]) == 0
-    assert "interrupted: the same command resumes" in capsys.readouterr().out
+    assert "interrupted: the same command resumes" in call(capsys, "status run --why").out
     toy_run(toy_plan(Path("run"), **facts))
     toy_run(toy_plan(Path("whole"), **facts))
     kept, whole = (json.loads(Path(name, "manifest.json").read_text()) for name in ("run", "whole"))

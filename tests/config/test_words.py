@@ -28,7 +28,7 @@ def chosen(word: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("key", ["dataset.path", "dataset.target", "dataset.unit", "out", "dataset.root"])
+@pytest.mark.parametrize("key", ["dataset.path", "dataset.target", "out"])
 def test_a_name_is_what_was_typed(key: str, name: str) -> None:
     read = chosen(f"{key}={name}")[key]
     assert read is None if name == "null" else str(read) == name
@@ -58,7 +58,7 @@ def test_a_sweep_has_the_folders_that_were_typed(
 def test_hints_can_be_pasted() -> None:
     rng = random.Random(0)
     letters = "'\"[](){}, $=#\\ab1_é~!`:;%&|<>*?.-+\n\t/"
-    for _ in range(300):
+    for _ in range(100):
         names = ["".join(rng.choices(letters, k=rng.randint(1, 8))) for _ in range(rng.randint(1, 3))]
         (word,) = shlex.split(pasted("dataset.drop", names))
         assert list(map(str, chosen(word)["dataset.drop"])) == names
@@ -101,33 +101,6 @@ def test_what_an_interpolation_gives_is_read_as_if_typed(
     monkeypatch.chdir(tmp_path)
     assert main(["run", "algo=naive", f"{key}=${{oc.env:GIVEN}}", "--dry-run"]) == code
     assert key != "out" or re.search(r"(?m)^folder +1_1\s*$", capsys.readouterr().out)
-
-
-@pytest.mark.parametrize("command", ["run", "fit"])
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        ("dataset.drop={a: 1}", "dataset.drop: must be a list, not keys with values"),
-        ("algo.grid=[1]", "algo.grid: must be keys with values, not a list"),
-        ("dataset.target=[y]", 'dataset.target=["y"]: the target must be text, not empty'),
-        ("dataset.target=''", "dataset.target=: the target must be text, not empty"),
-        ("dataset.path={a: 1}", 'dataset.path={"a":1}: the path must be text, not empty'),
-        ("backend=[1]", "backend=[1]: must be the name of one backend; choices: dask, loky, sequential"),
-        ("tuning=[cv]", "tuning=[cv]: must be the name of one tuning; choices: cv, fixed, paid, theory"),
-    ],
-)
-def test_a_list_or_keys_in_place_of_another_value_are_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: str,
-    word: str,
-    said: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    np.savetxt("t.csv", np.random.default_rng(0).normal(size=(30, 4)), delimiter=",", header="a,b,c,y", comments="")
-    assert main([command, "dataset=file", "dataset.path=t.csv", "algo=naive", "k=2", "total=40", word]) == 2
-    assert capsys.readouterr().err == f"budgetreg: {said}\n"
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

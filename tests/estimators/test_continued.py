@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.algorithms.learner import Observation
@@ -17,7 +16,6 @@ from budgetreg.common.streams import generator
 from budgetreg.estimators import AELR, ESTIMATORS, BudgetEstimator, ObservationError, SGDImpute
 from budgetreg.estimators.parameters import learner_of
 from tests.estimators.tables import small, table
-from tests.estimators.test_conventions import expected
 
 NOT_CONTINUED = {
     *(
@@ -158,15 +156,3 @@ def test_frames_are_learned_from_by_name() -> None:
     assert_same(named, model)
     with pytest.raises(ValueError, match="feature names"):
         named.partial_fit(frame[["b", "a", "c"]], y)
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        AELR(k=2, B=1.0, eta=0.1, pilot=2),
-        *(ready(name, k=2) for name in ("AERR", "DDAERR", "SGDImpute", "ImputeRidge", "POPCA")),
-    ],
-    expected_failed_checks=expected,
-)
-def test_they_pass_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
-    check(estimator)

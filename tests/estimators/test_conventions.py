@@ -38,18 +38,16 @@ def test_quick_learners_pass_the_checks_of_scikit_learn(estimator: Any, check: A
     check(estimator)
 
 
-SLOW = (
-    [
-        small(name, k=2)
-        for name in ("AELR", "AELRCV", "AEML", "SGDImpute", "OnlineRidge", "POPCA", "AEFA", "MBEG", "Baseline")
-    ]
-    + [
-        *(small(name, k=2) for name in ("DebiasedSGD", "Hybrid", "TwoPhaseSparse")),
-        *(ESTIMATORS[name]() for name in ("CorrectedLasso", "CorrectedRidge", "CoCoLasso", "HMLasso", "NormalML")),
-        ESTIMATORS["CorrectedRidge"](predict_k=2),
-    ]
-    + [AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2), Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()]
-)
+SLOW = [
+    *(small(name, k=2) for name in ("AELRCV", "AEML", "OnlineRidge", "AEFA", "MBEG", "Baseline")),
+    *(small(name, k=2) for name in ("DebiasedSGD", "Hybrid", "TwoPhaseSparse")),
+    # These go on with more examples.
+    *(small(name, k=2, scale="none", pilot=0) for name in ("AERR", "SGDImpute", "ImputeRidge", "POPCA")),
+    *(small(name, k=2, moments="pilot", pilot=2) for name in ("AELR", "DDAERR")),
+    *(ESTIMATORS[name]() for name in ("CorrectedLasso", "CorrectedRidge", "CoCoLasso", "HMLasso", "NormalML")),
+    *(ESTIMATORS["CorrectedRidge"](predict_k=2), AEML(n_factors=2), ESTIMATORS["AEMR"](n_factors=2)),
+    *(Ridge(B=1.0), RidgeCV(folds=2), ESTIMATORS["ImputeRidge"]()),
+]
 
 
 @pytest.fixture
@@ -128,10 +126,8 @@ def test_frames_and_sparse_matrices_are_the_arrays_that_they_hold() -> None:
 
 def test_weights_of_examples_are_refused() -> None:
     X, y = table(20, 3)
-    with pytest.raises(ValueError, match=r"Ridge\.fit: sample_weight: examples have no weights"):
+    with pytest.raises(TypeError, match="sample_weight"):
         Ridge(B=1.0).fit(X, y, sample_weight=np.ones(20))
-    with pytest.raises(ValueError, match=r"Ridge\.fit: weights: no such argument"):
-        Ridge(B=1.0).fit(X, y, weights=np.ones(20))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
 from budgetreg import api
@@ -23,82 +25,92 @@ from budgetreg.estimators import (
 )
 from budgetreg.runs.models import predict, read_models
 from tests.estimators.tables import small, table, written
+from tests.tiers import slow_but
 
-CONSTANTS = {"B": 2.0, "eta": 0.05}
-FIXED = {"tuning": "fixed", **{f"tuning.{name}": value for name, value in CONSTANTS.items()}}
+N, D = 40, 5
+COSTS = [1, 2, 4, 5, 3]
+ONE_FREE = [1, 2, 0, 5, 3]
+PANEL = ["", "panel", "", "panel", ""]
+STEPS = {"k": 3, "B": 1.0, "eta": 0.1}
+FIXED = {"k": 3, "tuning": "fixed", "tuning.B": 1.0, "tuning.eta": 0.1}
+FACTORS = {"n_factors": 1}
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
-    "constants given": (
-        AELR(k=3, B=2.0, eta=0.1, random_state=3),
-        {"k": 3, "seed": 3, "tuning": "fixed", "tuning.B": 2.0, "tuning.eta": 0.1},
-    ),
+    "constants given": (AELR(**STEPS, random_state=3), {**FIXED, "seed": 3}),
     "no intercept": (
-        AELR(k=2, B=1.0, eta=0.1, fit_intercept=False, center="none", scale="max_abs", split="even"),
-        {
-            "k": 2,
-            "tuning": "fixed",
-            "tuning.B": 1.0,
-            "tuning.eta": 0.1,
-            "intercept": "none",
-            "dataset.center": "none",
-            "dataset.scale": "max_abs",
-            "algo.split": "even",
-        },
+        AELR(**STEPS, fit_intercept=False, center="none", scale="max_abs", split="even"),
+        {**FIXED, "intercept": "none", "dataset.center": "none", "dataset.scale": "max_abs", "algo.split": "even"},
     ),
-    "tuned": (
-        AELRCV(k=3, folds=3, grid={"B": [0.5, 2.0], "eta": [4, 16]}),
-        {"k": 3, "tuning.folds": 3, "algo.grid.B": [0.5, 2.0], "algo.grid.eta": [4, 16]},
-    ),
-    "all that is present": (
-        AEML(n_factors=2, random_state=1),
-        {"k": 4, "algo.draws": "everything", "pilot": 0, "algo.n_factors": 2, "seed": 1},
-    ),
-    "some of what is present": (AEML(k=2, n_factors=2, pilot=0), {"k": 2, "algo.n_factors": 2, "pilot": 0}),
-    "regression of the target": (
-        ESTIMATORS["AEMR"](k=3, n_factors=2, prices="ignored"),
-        {"k": 3, "algo.n_factors": 2, "algo.prices": "ignored"},
-    ),
-    "steps in the 2-ball": (ESTIMATORS["AERR"](k=3, **CONSTANTS), {"k": 3, **FIXED}),
     "moments given": (
-        ESTIMATORS["DDAERR"](k=2, moments="given", scale="max_abs", pilot=0, **CONSTANTS),
-        {"k": 2, "algo.moments": "given", "dataset.scale": "max_abs", "pilot": 0, **FIXED},
+        ESTIMATORS["DDAERR"](**STEPS, moments="given", scale="max_abs", pilot=0),
+        {**FIXED, "algo.moments": "given", "dataset.scale": "max_abs", "pilot": 0},
     ),
     "budget on average": (
-        ESTIMATORS["AESVR"](k=4, eps=2.0, delta=0.5, random_state=5, **CONSTANTS),
-        {"k": 4, "algo.eps": 2.0, "algo.delta": 0.5, "seed": 5, **FIXED},
+        ESTIMATORS["AESVR"](**{**STEPS, "k": 4}, eps=2.0, delta=0.5, random_state=5),
+        {**FIXED, "k": 4, "algo.eps": 2.0, "algo.delta": 0.5, "seed": 5},
     ),
+    "tuned, within money": (
+        AELRCV(k=3, folds=2, grid={"B": [1.0], "eta": [4, 16]}, total=150, costs=COSTS),
+        {"k": 3, "tuning.folds": 2, "algo.grid.B": [1.0], "algo.grid.eta": [4, 16], "total": 150},
+    ),
+    "a total": (AELR(**STEPS, total=80), {**FIXED, "total": 80}),
+    "a total in money": (AELR(**STEPS, total=150, costs=COSTS), {**FIXED, "total": 150}),
+    "groups and a free attribute": (
+        SGDImpute(**STEPS, costs=[1, 2, 0, 2, np.nan], groups=["", "panel", "", None, "panel"]),
+        FIXED,
+    ),
+    "groups of complete rows": (Ridge(B=1.0, groups=PANEL, total=60), {**FIXED, "k": "all", "total": 60}),
+    "k is chosen, within money": (
+        AEMR(k="auto", total=150, costs=[1, 2, 1, np.nan, 3], groups=PANEL, **FACTORS),
+        {"k": "auto", "total": 150},
+    ),
+    "groups with holes": (
+        AEML(k=2, costs=[1, 2, 0, 2, 3], groups=PANEL, total=90, predict_k=2, **FACTORS),
+        {"k": 2, "total": 90, "predict_k": 2},
+    ),
+    "all groups that are present": (AEML(groups=PANEL, **FACTORS), {"k": "all", "pilot": 0}),
+    "all that is present, within money": (
+        AEML(costs=ONE_FREE, total=90, **FACTORS),
+        {"k": D, "pilot": 0, "algo.draws": "everything", "total": 90},
+    ),
+    "regression of the target": (AEMR(k=3, prices="ignored", **FACTORS), {"k": 3, "algo.prices": "ignored"}),
     "the same attributes": (FixedSubset(k=2), {"k": 2}),
-    "gradient on imputed rows": (
-        SGDImpute(k=2, average="suffix", **CONSTANTS),
-        {"k": 2, "algo.average": "suffix", **FIXED},
-    ),
-    "pairs": (ESTIMATORS["Baseline"](k=3, B=2.0), {"k": 3, "tuning": "fixed", "tuning.B": 2.0}),
-    "imputed rows": (ESTIMATORS["ImputeRidge"](k=3, impute="mean"), {"k": 3, "algo.impute": "mean"}),
 }
-WITH_HOLES = ("aeml", "aemr", "fixed_subset", "sgd_impute", "impute_ridge")
+WITH_HOLES = ("groups with holes", "all groups that are present", "all that is present, within money")
+QUICK = ("constants given", "a total in money", "groups and a free attribute")
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[] if case == "constants given" else pytest.mark.slow) for case in CASES]
-)
-def test_the_numbers_are_those_of_the_command(case: str, tmp_path: Path) -> None:
+def lists(folder: Path, costs: Any, groups: Any) -> dict[str, str]:
+    """Write what an estimator knows of the attributes, as the command reads it."""
+    if not (costs or groups):
+        return {}
+    columns = {name: cells for name, cells in (("cost", costs), ("group", groups)) if cells}
+    frame = pd.DataFrame({"attribute": [f"x{j}" for j in range(D)], **columns})
+    (frame if costs else frame[frame["group"] != ""]).to_csv(folder / "list.csv", index=False)
+    return {"dataset.costs" if costs else "dataset.groups": str(folder / "list.csv")}
+
+
+@pytest.mark.parametrize("case", slow_but(QUICK, CASES))
+def test_numbers_and_bill_are_those_of_the_command(case: str, tmp_path: Path) -> None:
     estimator, choices = CASES[case]
-    holes = estimator.algo in WITH_HOLES
-    X, y = table(40, 4, 0.7 if holes else 1.0)
-    new = table(10, 4, seed=1)[0]
-    estimator.fit(X, y)
+    X, y = table(N, D, 0.7 if case in WITH_HOLES else 1.0)
+    new = table(10, D, seed=1)[0]
+    model = clone(estimator).fit(X, y)
+    given = model.get_params()
+    choices = {**choices, **({"algo.n_factors": 1} if "n_factors" in given else {})}
     path, out = written(tmp_path / "table.csv", X, y), tmp_path / "out"
-    missing = {"dataset.missing": "unavailable"} if holes else {}
-    data = {"algo": estimator.algo, "dataset": "file", "dataset.path": str(path), "out": str(out)}
-    results = api.fit({**data, **missing, **choices})
-    (model,) = read_models(out).values()
-    np.testing.assert_array_equal(estimator.coef_, model["w"])
-    assert estimator.intercept_ == model["b"] - model["w"] @ model["c"]
-    assert estimator.attributes_seen_ == results.runs["attributes_total"][0]
-    np.testing.assert_array_equal(estimator.predict(new), predict(out, written(tmp_path / "new.csv", new)).values)
-    if estimator.tuned:
-        chosen = {name: results.runs[f"p_{name}"][0] for name in ("B", "eta")}
-        assert estimator.best_params_ == chosen
-        assert estimator.attributes_tuning_ == results.runs["attributes_tuning"][0]
+    data = {"algo": model.algo, "dataset": "file", "dataset.path": str(path), "dataset.missing": "unavailable"}
+    key = lists(tmp_path, given["costs"], given.get("groups"))
+    runs = api.fit({**data, **key, **choices, "out": str(out)}).runs
+    (learned,) = read_models(out).values()
+    np.testing.assert_array_equal(model.coef_, learned["w"])
+    assert model.intercept_ == learned["b"] - learned["w"] @ learned["c"]
+    np.testing.assert_array_equal(model.predict(new), predict(out, written(tmp_path / "new.csv", new)).values)
+    assert model.attributes_seen_ == runs["attributes_total"][0]
+    assert model.cost_ == (runs["cost_total"][0] if given["costs"] else None)
+    if model.tuned:
+        assert model.best_params_ == {name: runs[f"p_{name}"][0] for name in ("B", "eta")}
+        assert model.attributes_tuning_ == runs["attributes_tuning"][0]
+        assert model.cost_tuning_ == runs["cost_tuning"][0] > 0
 
 
 @pytest.mark.slow
@@ -159,7 +171,7 @@ def test_learning_uses_one_thread_as_a_run_does() -> None:
     [
         (OSError("the lab is\nclosed"), "observe raised OSError: the lab is closed"),
         ([1.0], r"observe returned shape \(1,\) for 2 attributes"),
-        ([1.0, np.nan], "observe returned no finite number for attribute [0-4]"),
+        ([1.0, np.nan], "observe returned nan for attribute [0-4]"),
         ([1.0, "x"], "observe returned no numbers"),
         ([1.0, 2j], "observe returned no numbers"),
         (None, "observe returned"),
@@ -228,7 +240,9 @@ def test_observing_is_refused_where_all_values_are_needed(estimator: Any, argume
 
 @pytest.mark.parametrize("centring", [{}, {"center": "none", "fit_intercept": False}])
 @pytest.mark.parametrize("learner", [AEML, AEMR])
-def test_incomplete_rows_are_predicted_by_the_factor_model(learner: Any, centring: dict[str, Any]) -> None:
+def test_incomplete_rows_are_predicted_by_the_factor_model(
+    learner: Any, centring: dict[str, Any], short_chains: None
+) -> None:
     X, y = table(40, 3, 0.7)
     model = learner(n_factors=1, **centring).fit(X, y)
     assert not centring or model.intercept_ == 0

@@ -1,93 +1,22 @@
-"""Prices, groups and totals: what estimators buy with them, with the numbers and the bill of the command."""
+"""Prices, groups and totals: what estimators buy with them, and what cannot be bought."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
-from budgetreg import api
-from budgetreg.estimators import AELR, AELRCV, AEML, AEMR, ESTIMATORS, POPCA, Ridge, SGDImpute
+from budgetreg.estimators import AELR, AEML, AEMR, ESTIMATORS, POPCA, SGDImpute
 from budgetreg.estimators.parameters import learner_of
-from budgetreg.runs.models import read_models
-from tests.estimators.tables import table, written
+from tests.estimators.tables import table
 
 N, D = 40, 5
 X, Y = table(N, D)
-HOLES = table(N, D, 0.7)[0]
 NAMES = [f"x{j}" for j in range(D)]
 COSTS = [1, 2, 4, 5, 3]
 ONE_FREE = [1, 2, 0, 5, 3]
 PANEL = ["", "panel", "", "panel", ""]
 STEPS = {"k": 3, "B": 1.0, "eta": 0.1}
-GIVEN = {"k": 3, "tuning": "fixed", "tuning.B": 1.0, "tuning.eta": 0.1}
-CASES: dict[str, tuple[Any, dict[str, Any]]] = {
-    "a total": (AELR(**STEPS, total=80), {**GIVEN, "total": 80}),
-    "a total in money": (AELR(**STEPS, total=150, costs=COSTS), {**GIVEN, "total": 150}),
-    "a total, tuned": (
-        AELRCV(k=3, folds=2, grid={"B": [1.0], "eta": [4, 16]}, total=150, costs=COSTS),
-        {"k": 3, "tuning.folds": 2, "algo.grid.B": [1.0], "algo.grid.eta": [4, 16], "total": 150},
-    ),
-    "groups and a free attribute": (
-        SGDImpute(**STEPS, costs=[1, 2, 0, 2, np.nan], groups=["", "panel", "", None, "panel"]),
-        GIVEN,
-    ),
-    "groups of complete rows": (
-        Ridge(B=1.0, groups=PANEL, total=60),
-        {"k": "all", "tuning": "fixed", "tuning.B": 1.0, "total": 60},
-    ),
-    "k is chosen, within attributes": (
-        AEML(k="auto", total=80, n_factors=1),
-        {"k": "auto", "total": 80, "algo.n_factors": 1},
-    ),
-    "k is chosen, within money": (
-        AEMR(k="auto", total=150, n_factors=1, costs=[1, 2, 1, np.nan, 3], groups=PANEL),
-        {"k": "auto", "total": 150, "algo.n_factors": 1},
-    ),
-    "groups with holes": (
-        AEML(k=2, n_factors=1, costs=[1, 2, 0, 2, 3], groups=PANEL, total=90, predict_k=2),
-        {"k": 2, "algo.n_factors": 1, "total": 90, "predict_k": 2},
-    ),
-    "all groups that are present": (AEML(n_factors=1, groups=PANEL), {"k": "all", "pilot": 0, "algo.n_factors": 1}),
-    "all that is present, within money": (
-        AEML(n_factors=1, costs=ONE_FREE, total=90),
-        {"k": D, "pilot": 0, "algo.draws": "everything", "algo.n_factors": 1, "total": 90},
-    ),
-}
-WITH_HOLES = ("groups with holes", "all groups that are present", "all that is present, within money")
-QUICK = ("a total in money", "groups and a free attribute")
-
-
-def lists(folder: Path, costs: Any, groups: Any) -> dict[str, str]:
-    """Write what an estimator knows of the attributes, as the command reads it."""
-    if not (costs or groups):
-        return {}
-    columns = {name: cells for name, cells in (("cost", costs), ("group", groups)) if cells}
-    frame = pd.DataFrame({"attribute": NAMES, **columns})
-    (frame if costs else frame[frame["group"] != ""]).to_csv(folder / "list.csv", index=False)
-    return {"dataset.costs" if costs else "dataset.groups": str(folder / "list.csv")}
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[] if case in QUICK else pytest.mark.slow) for case in CASES]
-)
-def test_numbers_and_bill_are_those_of_the_command(case: str, tmp_path: Path) -> None:
-    estimator, choices = CASES[case]
-    values = HOLES if case in WITH_HOLES else X
-    model = clone(estimator).fit(values, Y)
-    given = model.get_params()
-    key = lists(tmp_path, given["costs"], given.get("groups"))
-    path, out = written(tmp_path / "table.csv", values, Y), tmp_path / "out"
-    data = {"algo": model.algo, "dataset": "file", "dataset.path": str(path), "dataset.missing": "unavailable"}
-    runs = api.fit({**data, **key, **choices, "out": str(out)}).runs
-    (learned,) = read_models(out).values()
-    np.testing.assert_array_equal(model.coef_, learned["w"])
-    assert model.attributes_seen_ == runs["attributes_total"][0]
-    assert model.cost_ == (runs["cost_total"][0] if given["costs"] else None)
-    if model.tuned:
-        assert model.cost_tuning_ == runs["cost_tuning"][0] > 0
 
 
 def test_a_function_is_asked_for_groups_and_within_a_total() -> None:
@@ -109,7 +38,7 @@ def test_a_function_is_asked_for_groups_and_within_a_total() -> None:
     assert model.cost_ == sum([1, 2, 0, 0, 3][j] for _, j in cells)
 
 
-def test_choosing_k_a_function_is_asked_for_no_more_than_the_money_pays_for() -> None:
+def test_choosing_k_a_function_is_asked_for_no_more_than_the_money_pays_for(short_chains: None) -> None:
     spent = 0.0
 
     def observe(example: int, attributes: np.ndarray) -> np.ndarray:

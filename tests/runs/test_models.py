@@ -253,11 +253,7 @@ def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
         ((subspace, empty), 2, "toy learned a subspace, which makes no predictions"),
         ((tmp_path, empty), 3, "holds no run"),
         ((run, empty, "repetition=x"), 2, "repetition=x: must be a whole number of at least 0"),
-        (
-            (run, empty, "repetitions=1"),
-            2,
-            "repetitions: predict takes repetition=all, repetition=N, id=COLUMN and out=F",
-        ),
+        ((run, empty, "repetitions=1"), 2, "predict has no such key (did you mean 'repetition'?); keys: repetition, "),
         ((run,), 2, "TABLE"),
     ]:
         exit_code, out, err = predict(capsys, *words)

@@ -1,4 +1,4 @@
-"""Whole runs of the command, on bundled and on small data."""
+"""Whole runs of the command: the same bytes with any workers, batches, backend and launcher."""
 
 import json
 import os
@@ -15,12 +15,23 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
+from tests.commands import call, process
 from tests.runs.test_runner import alive, children, wait_until
 
+pytestmark = pytest.mark.slow
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind
-QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
-CELLS = f"algo=aelr,ridge k=4 {QUICK} tuning=fixed tuning.B=2 tuning.eta=0.01"
+QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.9"
+LONGER = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
+CELLS = f"-m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK}"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a sweep of two cells that Hydra runs one after the other."""
+    folder = tmp_path_factory.mktemp("plain") / "o"
+    assert process("run", *CELLS.split(), f"out={folder}").returncode == 0
+    return folder
 
 
 @pytest.fixture
@@ -49,7 +60,57 @@ def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
     return call
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "how",
+    [
+        "n_jobs=2 backend.batch_size=1",
+        "backend=sequential backend.batch_size=100",
+        "hydra/launcher=joblib hydra.launcher.n_jobs=2",
+        "hydra/launcher=submitit_local",
+    ],
+)
+def test_a_sweep_has_the_same_bytes_however_it_is_computed(here: Path, plain: Path, how: str) -> None:
+    done = process("run", *CELLS.split(), *how.split(), "out=o")
+    assert done.returncode == 0, done.stderr
+    assert "merge the curves: budgetreg plot o" in done.stdout
+    assert {path.name for path in (here / "o").iterdir()} == {path.name for path in plain.iterdir()}
+    for folder in plain.iterdir():
+        there = here / "o" / folder.name
+        assert {path.name for path in there.iterdir()} == {path.name for path in folder.iterdir()}
+        for name in ("curves.csv", "model.npz"):
+            assert (there / name).read_bytes() == (folder / name).read_bytes()
+        assert json.loads((there / "manifest.json").read_text())["status"] == "complete"
+
+
+def test_a_launcher_reports_the_mistake_of_a_cell_and_runs_the_others(here: Path) -> None:
+    done = process("run", *f"-m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p".split())
+    assert (done.returncode, "at most d=64" in done.stderr) == (2, True)
+    assert len(list((here / "p").glob("*/curves.csv"))) == 1
+
+
+def test_no_worker_of_a_launcher_outlives_a_killed_command(here: Path) -> None:
+    line = "run -m hydra/launcher=joblib hydra.launcher.n_jobs=3 algo=aelr k=4,5 repetitions=5000 out=o"
+    command = [sys.executable, "-m", "budgetreg", *line.split()]
+    running = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )  # one of the workers is idle
+    wait_until(lambda: len(children(running.pid)) >= 5)  # three workers and their resource tracker
+    started = children(running.pid)
+    running.kill()
+    running.wait(60)
+    wait_until(lambda: not any(map(alive, started)))
+
+
+def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(
+    here: Path, capsys: pytest.CaptureFixture[str], undrawn: None
+) -> None:
+    distribution = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
+    call(capsys, f"run algo=ridge k=6 dataset=gaussian {distribution} checkpoints=2 tuning=fixed tuning.B=5 out=o")
+    curves = pd.read_csv(here / "o" / "curves.csv")
+    assert set(curves["dataset"]) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
+    assert curves["test_relative"][curves["examples"] == 900].mean() == pytest.approx(0.2, abs=0.02)
+
+
 def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
     enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
     budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
@@ -85,24 +146,8 @@ def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
     assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
 
 
-@pytest.mark.slow
-def test_bytes_do_not_depend_on_workers_batches_or_backend(budgetreg, tmp_path):
-    line = f"run -m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK} dataset.test_fraction=0.9"
-    budgetreg(f"{line} out=a")
-    budgetreg(f"{line} out=b n_jobs=2 backend.batch_size=1")
-    budgetreg(f"{line} out=c backend=sequential backend.batch_size=100")
-    names = ("*/curves.csv", "*/model.npz")
-    files = [path.relative_to(tmp_path / "a") for name in names for path in sorted((tmp_path / "a").glob(name))]
-    assert len(files) == 4
-    for path in files:
-        expected = (tmp_path / "a" / path).read_bytes()
-        assert (tmp_path / "b" / path).read_bytes() == expected
-        assert (tmp_path / "c" / path).read_bytes() == expected
-
-
-@pytest.mark.slow
 def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
-    line = f"run algo=aelr k=4 {QUICK} repetitions=4"
+    line = f"run algo=aelr k=4 {LONGER} repetitions=4"
     budgetreg(f"{line} out=whole")
     process = budgetreg.start(f"{line} out=cut backend.batch_size=96")  # one repetition at a time
     journal = tmp_path / "cut" / "journal.jsonl"
@@ -122,7 +167,7 @@ def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
     assert entries[: len(kept)] == kept
     assert sorted(entry["repetition"] for entry in entries) == list(range(4))
 
-    budgetreg(f"run algo=aelr k=4 {QUICK} repetitions=5 out=cut")
+    budgetreg(f"run algo=aelr k=4 {LONGER} repetitions=5 out=cut")
     longer = (tmp_path / "cut" / "curves.csv").read_text().splitlines()
     shorter = (tmp_path / "whole" / "curves.csv").read_text().splitlines()
     assert longer[: len(shorter)] == shorter
@@ -130,89 +175,14 @@ def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
 
 
 def test_ridge_sees_the_same_examples_with_every_budget(budgetreg, tmp_path):
-    budgetreg(f"run algo=ridge k=64 {QUICK} out=all checkpoints=[20,110]")
-    budgetreg(f"run algo=ridge k=7 {QUICK} out=few checkpoints=[20]")
+    budgetreg(f"run algo=ridge k=64 {LONGER} out=all checkpoints=[20,110]")
+    budgetreg(f"run algo=ridge k=7 {LONGER} out=few checkpoints=[20]")
     everything = pd.read_csv(tmp_path / "all" / "curves.csv").query("examples == 20")
     few = pd.read_csv(tmp_path / "few" / "curves.csv")
     np.testing.assert_array_equal(everything.attributes, few.attributes)
     assert everything.attributes.tolist() == [20 * 64] * 2
 
 
-@pytest.mark.parametrize(
-    "tuning", ["tuning=theory", "tuning=theory tuning.B=2", "tuning=fixed tuning.B=2 tuning.eta=0.01"]
-)
-def test_theory_and_fixed_tuning_set_the_parameters(budgetreg, tmp_path, tuning):
-    budgetreg(f"run algo=aerr k=6 algo.split=even {QUICK} {tuning} out=o")
-    runs = pd.read_csv(tmp_path / "o" / "runs.csv")
-    if "B=2" in tuning:
-        assert (runs.p_B == 2).all()
-        assert (runs.attributes_tuning == 0).all()
-    eta = 0.01 if "fixed" in tuning else np.sqrt(3 / (2 * 64 * 110))
-    np.testing.assert_allclose(runs.p_eta, eta, rtol=1e-12)
-
-
-def test_text_targets_become_labels_and_changed_data_are_refused(budgetreg, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 5))
-    frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=np.where(X[:, 0] > 0, "yes", "no"))
-    frame.to_csv(tmp_path / "own.csv", index=False)
-    done = budgetreg(f"run algo=aelr k=2 dataset=file dataset.path=own.csv dataset.target=kind {QUICK} out=o")
-    assert "'no' -> -1" in done.stderr
-    assert set(pd.read_csv(tmp_path / "o" / "curves.csv").dataset) == {"own"}
-    frame.assign(a=frame.a + 1).to_csv(tmp_path / "own.csv", index=False)
-    line = f"run algo=aelr k=2 dataset=file dataset.path=own.csv dataset.target=kind {QUICK} out=o"
-    assert "data.fingerprint" in budgetreg(line, check=2).stderr
-
-
-def test_unpaid_centring_is_mentioned(budgetreg, tmp_path):
-    line = "run algo=aerr k=5 dataset=power_law dataset.d=40 dataset.n=300 dataset.n_test=100 repetitions=2"
-    done = budgetreg(f"{line} checkpoints=2 tuning.folds=3 dataset.center=full out=o")
-    assert "which no budget pays for" in done.stderr
-    curves = (tmp_path / "o" / "curves.csv").read_text().splitlines()
-    assert all(row.endswith(",") for row in curves[1:])
-
-
-@pytest.mark.slow
-def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(budgetreg, tmp_path):
-    distribution = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
-    budgetreg(f"run algo=ridge k=6 dataset=gaussian {distribution} checkpoints=2 tuning=fixed tuning.B=5 out=o")
-    curves = pd.read_csv(tmp_path / "o" / "curves.csv")
-    assert set(curves.dataset) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
-    assert curves.test_relative[curves.examples == 900].mean() == pytest.approx(0.2, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "said"),
-    [
-        pytest.param("algo=aelr k=100000", 2, "at most d=64", marks=pytest.mark.slow),
-        ("algo=aelr k=1", 2, "k=1: aelr needs a budget of at least 2"),
-        ("algo=aelr k=4 algo.split=4", 2, "between 1 and k-1=3"),
-        ("algo=aelr k=abc", 2, "k=abc"),
-        ("algo=aelr repetitions=0", 2, "repetitions=0"),
-        ("algo=aelr dataset.split=official", 2, "dataset.split"),
-        ("algo=ridge k=1 dataset.test_fraction=0.9", 2, "do not pay for one full row of 64"),
-        ("algo=aelr checkpoints=[10,5000]", 2, "only 329 training examples"),
-        ("algo=aelr tuning.folds=400", 2, "tuning.folds=400"),
-        ("dataset=mnist_3v5 dataset.root=nowhere", 3, "fetch mnist_3v5 dataset.root="),
-        ("dataset=file dataset.path=missing.csv", 3, "missing.csv"),
-        ("dataset=file dataset.path=hole.csv", 3, "row 2, column 'b'"),
-        ("dataset=file dataset.path=text.csv", 3, "row 1, column 'a'"),
-        ("dataset=file dataset.path=same.csv", 2, "all 2 targets are 3"),
-        ("dataset=power_law dataset.norm=l3", 2, "norm"),
-        ("dataset=gaussian dataset.rho=1", 2, "neighbouring attributes must be a number above -1 and below 1"),
-    ],
-)
-def test_mistakes_are_one_line(budgetreg, tmp_path, line, code, said):
-    (tmp_path / "hole.csv").write_text("a,b,y\n1,2,3\n1,,3\n4,5,6\n")
-    (tmp_path / "text.csv").write_text("a,b,y\none,2,3\n1,2,3\n")
-    (tmp_path / "same.csv").write_text("a,b,y\n1,2,3\n2,2,3\n")
-    done = budgetreg(f"run {line}", check=code)
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert said in done.stderr
-
-
-@pytest.mark.slow
 def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
     line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish in time
     process = budgetreg.start(line)
@@ -230,47 +200,6 @@ def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
     assert "5000" in status.stdout
 
 
-@pytest.fixture(scope="module")
-def without_launcher(tmp_path_factory):
-    """Return the folder of a sweep of two cells that Hydra runs one after the other."""
-    folder = tmp_path_factory.mktemp("basic") / "o"
-    assert main(shlex.split(f"run -m {CELLS} out={folder}")) == 0
-    return folder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["joblib hydra.launcher.n_jobs=2", "submitit_local"])
-def test_launchers_leave_the_same_bytes(budgetreg, tmp_path, without_launcher, launcher):
-    done = budgetreg.installed(f"run -m hydra/launcher={launcher} {CELLS} out=o")
-    assert "merge the curves: budgetreg plot o" in done.stdout
-    for folder in without_launcher.iterdir():
-        there = tmp_path / "o" / folder.name
-        assert {path.name for path in there.iterdir()} == {path.name for path in folder.iterdir()}
-        for name in ("curves.csv", "model.npz"):
-            assert (there / name).read_bytes() == (folder / name).read_bytes()
-        assert json.loads((there / "manifest.json").read_text())["status"] == "complete"
-    assert len(list((tmp_path / "o").iterdir())) == 2
-
-
-@pytest.mark.slow
-def test_a_launcher_reports_the_mistake_of_a_cell_and_runs_the_others(budgetreg, tmp_path):
-    bad = budgetreg.installed(f"run -m hydra/launcher=joblib algo=aelr k=4,65 {QUICK} out=p", check=2)
-    assert "at most d=64" in bad.stderr
-    assert len(list((tmp_path / "p").glob("*/curves.csv"))) == 1
-
-
-@pytest.mark.slow
-def test_no_worker_of_a_launcher_outlives_a_killed_command(budgetreg):
-    line = "run -m hydra/launcher=joblib hydra.launcher.n_jobs=3 algo=aelr k=4,5 repetitions=5000 out=o"
-    process = budgetreg.start(line)  # one of the workers is idle
-    wait_until(lambda: len(children(process.pid)) >= 5)  # three workers and their resource tracker
-    started = children(process.pid)
-    process.kill()
-    process.wait(60)
-    wait_until(lambda: not any(map(alive, started)))
-
-
-@pytest.mark.slow
 def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):
     """They are refused with a hint, then learned from in one call and in two, verified, and predicted with."""
     rng = np.random.default_rng(2)

@@ -1,0 +1,56 @@
+"""The command in this process, or in one of its own, and what it prints."""
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from budgetreg.cli.app import main
+from budgetreg.runs.runner import Choices
+
+NO_CHOICES = Choices("aer", 0, {}, {})
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+def budgetreg(capsys: pytest.CaptureFixture[str], line: str) -> Answer:
+    """Call the command here."""
+    capsys.readouterr()
+    code = main(shlex.split(line))
+    printed = capsys.readouterr()
+    return Answer(code, printed.out, printed.err)
+
+
+def call(capsys: pytest.CaptureFixture[str], line: str, code: int = 0) -> Answer:
+    """Call the command here; it must end with this exit code."""
+    answer = budgetreg(capsys, line)
+    assert answer.code == code, answer.out + answer.err
+    return answer
+
+
+def process(*words: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Call the command as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "budgetreg", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def one_line(text: str) -> str:
+    """Return what a mistake prints, which is one line."""
+    assert text.startswith("budgetreg: ")
+    assert text.count("\n") == 1
+    return text
