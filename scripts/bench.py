@@ -61,7 +61,7 @@ from budgetreg.algorithms.learner import BudgetSplit, Learner, SideInformation  
 from budgetreg.algorithms.streaming_subspaces import StreamingLearner  # noqa: E402
 from budgetreg.common.files import write_atomically  # noqa: E402
 from budgetreg.common.streams import generator  # noqa: E402
-from budgetreg.data.attributes import read_prices  # noqa: E402
+from budgetreg.data.attributes import Columns, prices_in, read_list  # noqa: E402
 from budgetreg.data.dataset import Coins  # noqa: E402
 from budgetreg.data.file import parse_file  # noqa: E402
 from budgetreg.data.mnist import Mnist  # noqa: E402
@@ -340,7 +340,11 @@ def _written(folder: Path, d: int) -> Mapping[str, Callable[[], object]]:
         return lambda: parse_file({"path": str(folder / f"table.{ending}"), "scale": "none"}).load()
 
     tables = {ending: opened(ending) for ending in ("csv", "parquet", "npz", "svm")}
-    return {**tables, "price list": lambda: read_prices(folder / "costs.csv", names, d)}
+
+    def priced() -> object:
+        return prices_in(read_list(folder / "costs.csv", "dataset.costs"), Columns.of(names, d), None)
+
+    return {**tables, "price list": priced}
 
 
 K, N_COMPONENTS = 28, 10

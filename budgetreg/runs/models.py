@@ -15,12 +15,11 @@ from budgetreg.common.errors import ConfigError, DataError, quoted
 from budgetreg.common.files import Damaged, content_of_regular, files_below, regular
 from budgetreg.common.notices import say
 from budgetreg.data.attributes import UNIT
-from budgetreg.data.binary_files import DAMAGE, members, read_array
 from budgetreg.data.dataset import Dataset, as_values, row_blocks
 from budgetreg.data.file import FORMATS, opener, parse_file
+from budgetreg.data.formats import DAMAGE, first_index, open_libsvm, read_npz
 from budgetreg.data.registry import ALL
-from budgetreg.data.tables import NO_TARGET, data_row, one_line, reading, shown
-from budgetreg.data.text_files import first_index, open_libsvm
+from budgetreg.data.tables import NO_TARGET, Request, data_row, one_line, reading, shown
 from budgetreg.protocol.calibration import probability
 from budgetreg.runs.journal import Entry, read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
@@ -202,11 +201,7 @@ def _checked(content: bytes, d: int | None, done: int | None) -> dict[str, np.nd
     DAMAGE
         If it is no such model.
     """
-    arrays: dict[str, np.ndarray] = {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for name, info in members(archive).items():
-            with archive.open(info) as file:
-                arrays[name] = read_array(file, info.file_size)
+    _, arrays = read_npz(io.BytesIO(content))
     lead = arrays["repetitions"].shape if "repetitions" in arrays else ()
     if len(lead) != 1:
         raise ValueError("it holds no list of repetitions")
@@ -457,7 +452,7 @@ def _columns_of(path: Path, target: str | None) -> tuple[Sequence[str], int] | N
     open_table = opener(path)
     assert open_table is not None
     try:
-        table = open_table(path, target)
+        table = open_table(Request(path, target))
     except (DataError, OSError):
         return None
     return table.names, table.d - len(table.dropped)
