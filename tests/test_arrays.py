@@ -56,7 +56,7 @@ def test_files_of_other_names_are_no_arrays() -> None:
 @pytest.mark.parametrize(
     "header",
     [
-        *(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}" for shape in ((-1, 4), (2,), (0,), "8")),
+        *(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}" for shape in ((-1, 4), (2,), "8")),
         "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
         *("", "[1, 2]", "\0"),
     ],
