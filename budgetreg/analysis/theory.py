@@ -21,7 +21,8 @@ from math import comb
 import numpy as np
 
 from budgetreg.common.streams import generator
-from budgetreg.data.registry import KeyedDistribution, kinds
+from budgetreg.data.distributions import KeyedDistribution
+from budgetreg.data.registry import kinds
 from budgetreg.runs.series import Series
 
 MOST_SUBSETS = 20_000

@@ -8,30 +8,26 @@ was revealed, is known during a run only: such attributes stay as they are here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
-from math import fsum, nan
+from math import fsum, isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
-from budgetreg.common.files import at_home, regular
+from budgetreg.common.files import regular
 from budgetreg.config.options import NAME, NOTHING, Option, Options, Requirement, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, Groups, numbered, positions, short_digest
-from budgetreg.data.tables import comma_fault, is_number, places_of, reading, shown
-from budgetreg.data.text_files import records, separator_of
+from budgetreg.data.formats import csv_sheet
+from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, reading, shown, text_of
 
 BUNDLED, EQUAL = "bundled", "equal"
 """Used instead of a file of prices: the list that comes with the data; a price of 1 for each attribute."""
 
 UNIT = "cost units"
 """The default unit of prices."""
-
-Dropped = Sequence[tuple[int, str]]
-"""Columns of a table that are no attributes, see `Dataset`."""
 
 PILOT, REVEALED, RANGES = "pilot", "revealed", "ranges"
 _SCALES = ("max_abs", "none", PILOT, REVEALED, RANGES)
@@ -44,24 +40,23 @@ SCALING: Options = {
 }
 """A scale of null means that of the ranges if there are any; else the standard deviations of what was revealed for
 learners of regressors, and the largest absolute values for others."""
+
+
+def _words(examples: str, *kinds: type) -> Requirement:
+    """Return the requirement of a list whose entries have one of some types."""
+
+    def accepts(value: object) -> bool:
+        return isinstance(value, list) and all(type(word) in kinds for word in value)
+
+    return Requirement(f"a list of {examples}", accepts, text=True)
+
+
 MISSING_VALUES = Option(
-    "the words that mean a missing value",
-    Requirement(
-        "a list of words, such as ['?','.','-999']",
-        lambda value: isinstance(value, list) and all(type(word) in (str, int, float) for word in value),
-        text=True,
-    ),
-    default=[],
+    "the words that mean a missing value", _words("words, such as ['?','.','-999']", str, int, float), default=[]
 )
 LEFT_OUT: Options = {
     "drop": Option(
-        "the columns to leave out",
-        Requirement(
-            "a list of names, or of numbers from 1, such as [id,date]",
-            lambda value: isinstance(value, list) and all(type(word) in (str, int) for word in value),
-            text=True,
-        ),
-        default=[],
+        "the columns to leave out", _words("names, or of numbers from 1, such as [id,date]", str, int), default=[]
     )
 }
 _MAX_ABS_NOTE = (
@@ -70,26 +65,6 @@ _MAX_ABS_NOTE = (
 )
 
 
-class _Form(NamedTuple):
-    """The required form of a list."""
-
-    key: str
-    """The key that names the file in a configuration."""
-    title: str
-    """What the list is called in messages; a study has no configuration."""
-    entry: str
-    """The name of an entry in messages."""
-    columns: tuple[str, ...]
-    """The columns besides ``attribute``; their values must increase from left to right."""
-    least: float = 0.0
-    """The smallest value beside 0; the largest is `LARGEST`."""
-    optional: tuple[str, ...] = ()
-    """A column that may be there, too."""
-
-
-_PRICES = _Form("dataset.costs", "a price list", "price", ("cost",), 1 / LARGEST, optional=("group",))
-_RANGES = _Form("dataset.ranges", "a list of ranges", "range", ("low", "high"), -LARGEST)
-_GROUPS = _Form("dataset.groups", "a list of groups", "group", ("group",), optional=("cost",))
 _LOOKED_AT = 10_000  # rows in which categories are looked for
 
 
@@ -132,71 +107,172 @@ Values outside are allowed.
 """
 
 
-def read_prices(
-    path: Path | str,
-    names: Sequence[str],
-    d: int,
-    unit: str = UNIT,
-    dropped: Dropped = (),
-    groups: Groups | None = None,
-    first: int = 1,
-) -> Prices:
-    """Read a price list.
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table but the target, as lists name them.
 
-    Parameters
+    Attributes
     ----------
-    path : Path or str
-        The file; `EQUAL` for a price of 1 for each attribute, or group.
-    names : sequence of str
-        The names of the attributes; empty if they have only numbers.
-    d : int
-        Number of attributes.
-    unit : str
-        The unit of the prices.
-    dropped : sequence of (int, str)
-        Columns of the data that are no attributes, see `Dataset`.
-    groups : Groups, optional
-        Attributes that are bought together, at one price, which any of their lines may state; the others may be empty.
-    first : int
-        The number of the first column, from which columns without names count.
+    names : tuple of str
+        Their names, or their numbers if they have none.
+    attributes : tuple of int
+        Positions of those that are attributes, ascending.
+    places : mapping of str to int
+        Positions by what a list may say: a name, or a number.
+    """
+
+    names: tuple[str, ...]
+    attributes: tuple[int, ...]
+    places: Mapping[str, int]
+
+    @classmethod
+    def of(cls, names: Sequence[str], d: int, dropped: Sequence[tuple[int, str]] = (), first: int = 1) -> "Columns":
+        """Return the columns of a table with d attributes.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The names of the attributes; empty if they have only numbers.
+        d : int
+            Number of attributes.
+        dropped : sequence of (int, str)
+            Columns that are no attributes, see `Dataset`.
+        first : int
+            The number of the first column.
+        """
+        numbers = list(map(str, range(first, first + d + len(dropped))))
+        every = list(names) or numbers
+        for at, name in dropped if names else ():
+            every.insert(at, name)
+        places = {word: at for words in (numbers, every) for at, word in enumerate(words)}
+        return cls(tuple(every), tuple(positions(d, dropped)), places)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names of the attributes, or their numbers."""
+        return tuple(self.names[at] for at in self.attributes)
+
+
+def read_list(path: Path, key: str) -> Sheet:
+    """Return a list of attributes in a CSV file, which is read again only if the file changes.
 
     Raises
     ------
     DataError
-        If the file cannot be read, lacks a column or an attribute, has an unknown or repeated attribute, two prices of
-        a group, other groups, or a price that is not a number of at least 0; or if all prices are 0.
+        If the file cannot be read, or is no table; the message names the key that the file is from.
     """
-    columns = _Columns.of(names, d, dropped, first)
-    known = tuple(columns.names[at] for at in columns.attributes)
-    heads = groups.heads if groups else tuple(range(d))
-    if path == EQUAL:
-        return Prices(known, tuple(float(head == at) for at, head in enumerate(heads)), unit)
-    path = at_home(path)
-    entries = _read(_PRICES, path, columns)
-    listed = _listed(entries, columns)
-    if listed and listed != groups:
-        raise DataError(f"{path}: its groups are not those of the data; leave out the column group")
-    several = {head for at, head in enumerate(heads) if head != at}
-    stated: dict[int, tuple[float, int]] = {}  # prices and lines by head
-    for head, name, entry in zip(heads, known, map(entries.get, columns.attributes), strict=True):
-        if entry is None or (head in several and not entry.texts["cost"]):
-            continue
-        where = f"{path}: line {entry.line}: attribute {quoted(name)}"
-        (cost,) = _values(_PRICES, [entry.texts["cost"]], where)
-        other, line = stated.setdefault(head, (cost, entry.line))
-        if other != cost:
+    with reading(path, key):
+        status = regular(path)
+        return _sheet(path, (status.st_ctime_ns, status.st_size, status.st_ino))
+
+
+_PRICES = "a price list", ("cost",), ("group",)  # what it is called, and which columns it has and may have
+_sheet = lru_cache(maxsize=4)(lambda path, stamp: csv_sheet(path))
+
+
+def _rows_of(
+    sheet: Sheet, columns: Columns, title: str, needed: Sequence[str], optional: Sequence[str] = ()
+) -> list[int | None]:
+    """Return the row of a list that names each attribute, or None; the list must have the columns that are needed.
+
+    Raises
+    ------
+    DataError
+        If the list lacks a column, has an unknown one, or an unknown or repeated attribute.
+    """
+    needed = ("attribute", *needed)
+    for column in needed:
+        if column not in sheet.names:
             raise DataError(
-                f"{where}: its group has the price {other:g} already, on line {line}: a group has one price"
+                f"{sheet.source}: line 1 must name the column {column!r} once; {title} needs the columns "
+                f"{','.join(needed)}"
             )
-    missing = [name for head, name in zip(heads, known, strict=True) if head not in stated]
-    if missing:
-        raise _missing(_PRICES, path, missing, d)
-    if not any(cost for cost, _ in stated.values()):
-        raise DataError(f"{path}: every price is 0, so there is nothing to buy; give one price above 0")
-    return Prices(known, tuple(stated[head][0] if head == at else 0.0 for at, head in enumerate(heads)), unit)
+    unknown = [column for column in sheet.names if column not in (*needed, *optional)]
+    if unknown:
+        others = f"no others but {','.join(optional)}" if optional else "no others"
+        raise DataError(
+            f"{sheet.source}: line 1: no column {shown(list(map(quoted, unknown)))} is known; {title} has the columns "
+            f"{','.join(needed)}, and {others}"
+        )
+    rows: dict[int, int] = {}
+    for row, cell in enumerate(sheet.columns["attribute"]):
+        where, name = f"{sheet.source}: {sheet.place(row)}", text_of(cell)
+        if name not in columns.places:
+            raise DataError(
+                f"{where}: the data have no attribute {quoted(name)}{nearest(name, columns.names)}; attributes: "
+                f"{shown(columns.known)}"
+            )
+        at = columns.places[name]
+        if at in rows:
+            raise DataError(f"{where}: attribute {quoted(name)} is there already: {sheet.place(rows[at])}")
+        rows[at] = row
+    return [rows.get(at) for at in columns.attributes]
 
 
-def priced(names: Sequence[str], costs: Sequence[float | None], groups: Groups | None) -> Prices:
+def _numbers(sheet: Sheet, column: str, rows: Sequence[int | None]) -> list[float]:
+    """Return the numbers in a column, NaN where there is no row."""
+    cells = sheet.columns[column]
+    for row in rows:
+        if row is not None and (fault := fault_of(cells[row])):
+            raise DataError(f"{sheet.where(row, column)}: {fault}")
+    return [nan if row is None else number_of(cells[row]) or 0.0 for row in rows]
+
+
+def groups_in(sheet: Sheet, columns: Columns) -> Groups | None:
+    """Return the groups in a list of groups; attributes that are not in it are alone; None if all are.
+
+    Raises
+    ------
+    DataError
+        If the list lacks a column, has an unknown one, or an unknown or repeated attribute.
+    """
+    return _groups(sheet, _rows_of(sheet, columns, "a list of groups", ("group",), ("cost",)))
+
+
+def groups_of_prices(sheet: Sheet, columns: Columns) -> Groups | None:
+    """Return the groups in a price list; None if it has none. Exceptions as for `groups_in`."""
+    return _groups(sheet, _rows_of(sheet, columns, *_PRICES))
+
+
+def _groups(sheet: Sheet, rows: Sequence[int | None]) -> Groups | None:
+    cells = sheet.columns.get("group", ())
+    return numbered(["" if row is None or not cells else text_of(cells[row]) for row in rows])
+
+
+def prices_in(sheet: Sheet, columns: Columns, groups: Groups | None, unit: str = UNIT) -> Prices:
+    """Return the prices in a list.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        The list.
+    columns : Columns
+        The columns of the data.
+    groups : Groups or None
+        Attributes that are bought together, at one price, which any of their lines may state; the others may be empty.
+    unit : str
+        The unit of the prices.
+
+    Raises
+    ------
+    DataError
+        If the list lacks a column or an attribute, has an unknown or repeated attribute, two prices of a group, other
+        groups, or a price that is not a number of at least 0; or if all prices are 0.
+    """
+    rows = _rows_of(sheet, columns, *_PRICES)
+    if _groups(sheet, rows) not in (None, groups):
+        raise DataError(f"{sheet.source}: its groups are not those of the data; leave out the column group")
+    stated = [None if row is None or is_empty(sheet.columns["cost"][row]) else row for row in rows]
+    costs = [None if isnan(cost) else cost for cost in _numbers(sheet, "cost", stated)]
+    try:
+        return priced(columns.known, costs, groups, unit)
+    except ConfigError as error:
+        raise DataError(f"{sheet.source}: {str(error).removeprefix('costs: ')}") from error
+
+
+def priced(
+    names: Sequence[str], costs: Sequence[float | None], groups: Groups | None = None, unit: str = UNIT
+) -> Prices:
     """Return the prices of attributes, given by value.
 
     Parameters
@@ -206,7 +282,9 @@ def priced(names: Sequence[str], costs: Sequence[float | None], groups: Groups |
     costs : sequence of float or None
         What each costs; None where another attribute of its group states the price.
     groups : Groups or None
-        As for `read_prices`.
+        Attributes that are bought together, at one price.
+    unit : str
+        The unit of the prices.
 
     Raises
     ------
@@ -231,169 +309,27 @@ def priced(names: Sequence[str], costs: Sequence[float | None], groups: Groups |
         raise ConfigError(f"costs: no price for {shown(missing)}: each of the {len(names)} attributes needs one")
     if not any(stated.values()):
         raise ConfigError("costs: every price is 0, so there is nothing to buy; give one price above 0")
-    return Prices(tuple(names), tuple(stated[head] if head == at else 0.0 for at, head in enumerate(heads)))
+    return Prices(tuple(names), tuple(stated[head] if head == at else 0.0 for at, head in enumerate(heads)), unit)
 
 
-def read_groups(path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1) -> Groups | None:
-    """Read a list of groups; attributes that are not in it are alone.
-
-    Parameters
-    ----------
-    path, names, d, dropped, first
-        As for `read_prices`.
-
-    Returns
-    -------
-    Groups or None
-        None if all attributes are alone.
+def ranges_in(sheet: Sheet, columns: Columns, *, partial: bool = False) -> Ranges:
+    """Return the ranges in a list; if it may be partial, attributes without a range have NaN.
 
     Raises
     ------
     DataError
-        If the file cannot be read, lacks a column, has an unknown or repeated attribute, or an empty group.
+        If the list lacks a column, has an unknown one, an unknown or repeated attribute or no number, or ``low`` is
+        not below ``high``.
     """
-    columns = _Columns.of(names, d, dropped, first)
-    entries = _read(_GROUPS, path, columns)
-    for at, entry in entries.items():
-        if not (entry.texts["group"] or "cost" in entry.texts):
-            raise DataError(
-                f"{path}: line {entry.line}: attribute {quoted(columns.names[at])}: the group has no name; leave out "
-                "the line of an attribute that is alone"
-            )
-    return _listed(entries, columns)
-
-
-def groups_of_prices(path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1) -> Groups | None:
-    """Return the groups in a price list; None if it has none. Parameters and exceptions as for `read_groups`."""
-    columns = _Columns.of(names, d, dropped, first)
-    return _listed(_read(_PRICES, path, columns), columns)
-
-
-def read_ranges(
-    path: Path, names: Sequence[str], d: int, dropped: Dropped = (), first: int = 1, *, partial: bool = False
-) -> Ranges:
-    """Read a list of ranges.
-
-    Parameters
-    ----------
-    path, names, d, dropped, first
-        As for `read_prices`.
-    partial : bool
-        Whether attributes may have no range, which is NaN then.
-
-    Raises
-    ------
-    DataError
-        As `read_prices`, or if ``low`` is not below ``high``.
-    """
-    columns = _Columns.of(names, d, dropped, first)
-    entries = _read(_RANGES, path, columns)
-    ranges = {
-        at: _values(
-            _RANGES, [*entry.texts.values()], f"{path}: line {entry.line}: attribute {quoted(columns.names[at])}"
-        )
-        for at, entry in entries.items()
-    }
-    missing = [columns.names[at] for at in columns.attributes if at not in ranges]
+    rows = _rows_of(sheet, columns, "a list of ranges", ("low", "high"))
+    missing = [name for name, row in zip(columns.known, rows, strict=True) if row is None]
     if missing and not partial:
-        raise _missing(_RANGES, path, missing, d)
-    low, high = zip(*(ranges.get(at, (nan, nan)) for at in columns.attributes), strict=True)
-    return low, high
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """The columns of a table but the target: names, or numbers; which are attributes; positions by what a list says."""
-
-    names: tuple[str, ...]
-    attributes: tuple[int, ...]
-    places: Mapping[str, int] = field(compare=False)
-
-    @classmethod
-    def of(cls, names: Sequence[str], d: int, dropped: Dropped, first: int) -> "_Columns":
-        every = list(names) or list(map(str, range(first, first + d + len(dropped))))
-        for at, name in dropped if names else ():
-            every.insert(at, name)
-        places = places_of(every, len(every)) if names else {number: at for at, number in enumerate(every)}
-        return cls(tuple(every), tuple(positions(d, dropped)), places)
-
-
-class _Entry(NamedTuple):
-    """A line of a list: its number, and its texts by column; empty where it has no such optional column."""
-
-    line: int
-    texts: Mapping[str, str]
-
-
-def _read(form: _Form, path: Path, known: _Columns) -> Mapping[int, _Entry]:
-    """Return the lines of a list, by position of the column that they name."""
-    with reading(path, form.key):
-        status = regular(path)
-        return _entries(form, path, (status.st_ctime_ns, status.st_size, status.st_ino), known)
-
-
-@lru_cache(maxsize=4)
-def _entries(form: _Form, path: Path, stamp: tuple[int, int, int], known: _Columns) -> Mapping[int, _Entry]:
-    """Return the lines of a list, read once as long as its time of change, size and inode stay the same."""
-    lines = records(path, separator_of(path))
-    header = [field.strip() for field in next(lines, (1, []))[1]]
-    columns = ("attribute", *form.columns)
-    for column in (*columns, *form.optional):
-        if header.count(column) != 1 and (column in columns or column in header):
-            raise DataError(
-                f"{path}: line 1 must name the column {column!r} once; {form.title} needs the columns "
-                f"{','.join(columns)}"
-            )
-    unknown = [column for column in header if column not in (*columns, *form.optional)]
-    if unknown:
-        others = f"no others but {','.join(form.optional)}" if form.optional else "no others"
-        raise DataError(
-            f"{path}: line 1: no column {shown(list(map(quoted, unknown)))} is known; {form.title} has the columns "
-            f"{','.join(columns)}, and {others}"
-        )
-    places = {column: header.index(column) for column in (*form.columns, *form.optional) if column in header}
-    first = header.index("attribute")
-    entries: dict[int, _Entry] = {}
-    for line, fields in lines:
-        where = f"{path}: line {line}"
-        if len(fields) != len(header):
-            raise DataError(f"{where}: {len(fields)} fields, but the header has {len(header)}")
-        name = fields[first].strip()
-        if name not in known.places:
-            raise DataError(
-                f"{where}: the data have no attribute {quoted(name)}{nearest(name, known.names)}; attributes: "
-                f"{shown([known.names[at] for at in known.attributes])}"
-            )
-        at = known.places[name]
-        if at in entries:
-            raise DataError(f"{where}: attribute {quoted(name)} has a {form.entry} already, on line {entries[at].line}")
-        entries[at] = _Entry(line, {column: fields[place].strip() for column, place in places.items()})
-    return entries
-
-
-def _listed(entries: Mapping[int, _Entry], columns: _Columns) -> Groups | None:
-    """Return the groups that the lines of a list name."""
-    texts = [entries[at].texts.get("group", "") if at in entries else "" for at in columns.attributes]
-    return numbered(texts)
-
-
-def _missing(form: _Form, path: Path, missing: list[str], d: int) -> DataError:
-    return DataError(f"{path}: no {form.entry} for {shown(missing)}: each of the {d} attributes needs one")
-
-
-def _values(form: _Form, texts: Sequence[str], where: str) -> tuple[float, ...]:
-    """Return the numbers of a line."""
-    for text, column in zip(texts, form.columns, strict=True):
-        if not is_number(text):
-            raise DataError(f"{where}: {column}: {quoted(text)} {comma_fault(text) or 'is not a number'}")
-        if not form.least <= float(text) <= LARGEST and float(text) != 0:
-            zero = "0 or " if form.least > 0 else ""
-            raise DataError(f"{where}: {column} must be {zero}from {form.least:g} to {LARGEST:g}, not {float(text):g}")
-    values = tuple(map(float, texts))
-    for (low, below), (high, above) in pairwise(zip(form.columns, values, strict=True)):
-        if not above - below >= 1 / LARGEST:
-            raise DataError(f"{where}: {low} must be below {high}, not {below:g} and {above:g}")
-    return values
+        raise DataError(f"{sheet.source}: no range for {shown(missing)}: each of the {len(rows)} attributes needs one")
+    low, high = _numbers(sheet, "low", rows), _numbers(sheet, "high", rows)
+    for row, below, above in zip(rows, low, high, strict=True):
+        if row is not None and not above - below >= 1 / LARGEST:
+            raise DataError(f"{sheet.source}: {sheet.place(row)}: low must be below high, not {below:g} and {above:g}")
+    return tuple(low), tuple(high)
 
 
 def with_ranges(section: Mapping[str, Any]) -> dict[str, Any]:

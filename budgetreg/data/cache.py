@@ -44,15 +44,13 @@ def cache_root() -> Path:
     return root / "budgetreg"
 
 
-def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path], None]) -> None:
+def ensure(path: Path, write: Callable[[Path], None]) -> None:
     """Prepare a file or folder of the cache, unless that was done before.
 
     Parameters
     ----------
     path : Path
         The file or folder. One process at a time prepares something in the folder around it; others wait.
-    is_whole : callable
-        Whether there is a file or folder at a path that is intact and has the right content.
     write : callable
         Writes to another path in the same folder; into a folder it writes files only.
 
@@ -61,12 +59,12 @@ def ensure(path: Path, is_whole: Callable[[Path], bool], write: Callable[[Path],
     DataError
         If the cache cannot be written.
     """
-    if is_whole(path):
+    if is_intact(path):
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(path.parent / LOCK):
-            if is_whole(path):  # another worker was faster
+            if is_intact(path):  # another worker was faster
                 return
             if path.exists():
                 say(f"{path} is damaged: it is prepared again")
@@ -111,7 +109,7 @@ def ensure_array(path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
         with temporary.open("xb") as file:  # np.save would append .npy to a name
             np.save(file, np.ascontiguousarray(make()))
 
-    ensure(path, is_intact, write)
+    ensure(path, write)
     return mapped(path)
 
 

@@ -16,11 +16,16 @@ Shalev-Shwartz (2016), "Subspace learning with partial information", Figure 1, T
 Shamir (2015), "Attribute efficient linear regression with distribution-dependent sampling", Section 5.1.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from budgetreg.common.errors import ConfigError
+from budgetreg.common.streams import generator
 from budgetreg.config.options import (
     FLAG,
     FRACTION,
@@ -36,7 +41,7 @@ from budgetreg.config.options import (
 )
 from budgetreg.data.cache import cache_root, ensure_array
 from budgetreg.data.dataset import Coins, Dataset, Dense, Values, row_blocks, short_digest
-from budgetreg.data.registry import OFFICIAL, DatasetKind, Examples, KeyedDistribution, StreamFactory, count, short
+from budgetreg.data.registry import OFFICIAL, DatasetKind
 
 _CORRELATION = Requirement("a number above -1 and below 1", lambda value: NUMBER.accepts(value) and -1 < value < 1)
 _NOISE = Requirement("a number of at least 0 and below 1", lambda value: NUMBER.accepts(value) and 0 <= value < 1)
@@ -48,6 +53,71 @@ _FIRST_TEST_ROW = 1 << 40
 _MOST_UNCACHED = 1 << 28
 """Largest table, in values, whose targets are computed for each draw, which takes seconds, and not cached."""
 _LAYOUT_VERSION = 2  # of the cached targets; part of their address
+
+
+StreamFactory = Callable[..., np.random.Generator]
+"""Returns the random generator of a part of a draw, such as ``"train"``."""
+
+Examples = tuple[np.ndarray, np.ndarray]
+
+
+def count(what: str) -> Any:
+    """Declare a field of a frozen dataclass as an option: the number, at least 1, of something."""
+    return option(f"the number of {what}", whole(1))
+
+
+def short(number: float) -> str:
+    """Return a number as it is written in names, where -0.0, 0.0 and 0 are the same."""
+    return repr(float(number) + 0.0).removesuffix(".0")
+
+
+class KeyedDistribution(ABC):
+    """A distribution whose random streams are keyed by its name, the seed and the repetition.
+
+    Attributes
+    ----------
+    key : str
+        Begins the keys of its streams.
+    d, n, n_test : int
+        Numbers of attributes, of training examples and of test examples.
+    """
+
+    key: ClassVar[str]
+    d: int
+    n: int
+    n_test: int
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the distribution; it leaves n and n_test out, as more examples keep the earlier ones."""
+
+    def streams(self, seed: int, repetition: int) -> StreamFactory:
+        """Return the random streams of a draw."""
+        return partial(generator, self.key, seed, self.name, repetition)
+
+    def covariance(self, seed: int, repetition: int) -> np.ndarray | None:
+        """Return the covariance of attributes and, last, target of a draw if they are normal with mean 0, else None."""
+        return None
+
+    def draw_parts(
+        self, seed: int, repetition: int, examples: Callable[[StreamFactory, int], Examples], two_valued: bool = False
+    ) -> Dataset:
+        """Draw training and test part from separate streams: more examples of one leave the other unchanged.
+
+        Parameters
+        ----------
+        seed, repetition : int
+            Identity of the draw.
+        examples : callable
+            ``examples(streams, n)``: X of shape (n, d) and y of shape (n,), drawn from the streams of a part.
+        two_valued : bool
+            Whether every target is -1 or +1.
+        """
+        streams = self.streams(seed, repetition)
+        parts = [examples(partial(streams, part), n) for part, n in (("train", self.n), ("test", self.n_test))]
+        X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return Dataset(self.name, X, y, scale=1.0, n_train=self.n, two_valued=two_valued)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ import hashlib
 import json
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -23,18 +22,21 @@ from budgetreg.config.composition import pasted
 from budgetreg.config.options import WORD, Option, one_of
 from budgetreg.data import tables
 from budgetreg.data.attributes import LEFT_OUT, MISSING_VALUES, SCALING, unit
-from budgetreg.data.binary_files import open_arrays, open_parquet, parquet_sheet
 from budgetreg.data.cache import cache_root, ensure, is_intact, mapped, unsealed
 from budgetreg.data.dataset import Dataset, Sparse, Values, label, positions, required, size_fault
+from budgetreg.data.formats import (
+    COMPRESSIONS,
+    csv_sheet,
+    open_arrays,
+    open_csv,
+    open_libsvm,
+    open_parquet,
+    parquet_sheet,
+)
 from budgetreg.data.registry import RANDOM, DatasetKind, Source
-from budgetreg.data.tables import NO_TARGET, ChunkedTable, Sheet, comma_fault, is_number, reading, shown
-from budgetreg.data.text_files import COMPRESSIONS, csv_sheet, open_csv, open_libsvm
+from budgetreg.data.tables import NO_TARGET, ChunkedTable, Request, Sheet, comma_fault, is_number, reading, shown
 
-Opener = Callable[..., ChunkedTable]
-"""Opens a path, given the target and, optionally, whether attributes may be missing and which columns are left out.
-
-That of LIBSVM files also takes the first and the last index.
-"""
+Opener = Callable[[Request], ChunkedTable]
 
 FORMATS: Mapping[str, Opener] = {
     ".csv": open_csv,
@@ -50,19 +52,11 @@ FORMATS: Mapping[str, Opener] = {
 _SHEETS: Mapping[Opener, Callable[[Path], Sheet]] = {open_csv: csv_sheet, open_parquet: parquet_sheet}
 """The readers of cells, of formats that have names of columns."""
 
-_MARKS = (  # first bytes, what they begin, and the ending of its name, if it can be read
-    (rb"PAR1\x15", "a Parquet file", ".parquet"),
-    (rb"PK\x03\x04", "an NPZ file", ".npz"),
-    (rb"\x1f\x8b", "a file compressed with gzip", ".gz"),
-    (rb"BZh[1-9]1AY&SY", "a file compressed with bzip2", ".bz2"),
-    (rb"\xfd7zXZ\0", "a file compressed with xz", ".xz"),
-    (rb"SQLite format 3\0", "an SQLite database", ""),
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook", ""),
-    (rb"\x93NUMPY", "a single array of NumPy, and X and y are needed", ""),
-)
-_LONGEST_MARK = 16
+Prepared = tuple[Mapping[str, np.ndarray], Mapping[str, Any]]
+"""A table that was read: its arrays by name, and what describes them, see `_Summary`."""
+
 _TEXT = (open_csv, open_libsvm)  # may be compressed
-_LAYOUT_VERSION = 7  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 8  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
 _NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit"
@@ -80,40 +74,25 @@ class File:
 
     Parameters
     ----------
-    path : str
-        File of one of the `FORMATS`, or folder with ``X.npy`` and ``y.npy``.
-    target : str or None
-        Column (CSV, Parquet; None: the last) or array (NPZ, folder; None: ``y``) to predict; `NO_TARGET`: none.
+    request : Request
+        The file, and what is asked of it.
     scale : {"max_abs", "none", "pilot", "revealed", "ranges"}
         Whether each attribute is divided by its largest absolute value.
     stamp : tuple of int
         Times of the last change and sizes, so that a changed file is a different one.
-    missing : {"refuse", "unavailable"}, or None
-        How attributes without a value are handled; None: they are refused, and the message offers no choice.
-    drop : tuple of str
-        Columns that are no attributes, by name or number from 1; in LIBSVM files, by index.
-    indices : (int, int) or None
-        The first and the last index of a LIBSVM file's columns, if they are known from another file.
-    words : tuple of str
-        What means a missing value, too.
-    partial : bool
-        Whether rows without a target are kept, with a target of NaN.
+    choice : bool
+        Whether the user can say how missing values are handled, for messages.
     """
 
-    path: str
-    target: str | None
+    request: Request
     scale: str
     stamp: tuple[int, ...]
-    missing: str | None = None
-    drop: tuple[str, ...] = ()
-    indices: tuple[int, int] | None = None
-    words: tuple[str, ...] = ()
-    partial: bool = False
+    choice: bool
 
     @property
     def name(self) -> str:
         """The file's name without the ending of its format; bytes of it that are no text are escaped."""
-        path = Path(self.path)
+        path = self.request.path
         return path.name.removesuffix(_suffix(path)).encode(errors="backslashreplace").decode()
 
     def load(self) -> Dataset:
@@ -128,48 +107,53 @@ class File:
             If the file is missing, or has other values than finite numbers and one target.
         """
         folder = self.cache_folder() / _TABLE
-        data, largest, suspects = from_folder(folder) or self._read(folder)
+        arrays, facts = from_folder(folder) or self._read(folder)
+        largest, lengths, y = arrays["largest"], arrays["lengths"], arrays["y"]
+        if lengths.size:
+            starts = np.concatenate([[0], np.cumsum(lengths)])
+            X: np.ndarray | Values = Sparse(starts, arrays["columns"], arrays["data"], largest.size, facts["first"])
+        else:
+            X = arrays["X"]
         scale, notes = unit(self.scale, largest)
-        notes += _identifier_note(data, suspects) if self.missing else ()
-        constant = (data.y == data.y[0]).all()
-        unpredictable = _CONSTANT.format(self.path, len(data.y), data.y[0]) if constant else ""
-        return replace(data, name=self.name, scale=scale, notes=data.notes + notes, unpredictable=unpredictable)
+        data = Dataset(
+            self.name,
+            X,
+            y,
+            scale,
+            None,
+            facts["two_valued"],
+            (*facts["notes"], *notes),
+            facts["digest"],
+            unpredictable=_CONSTANT.format(self.request.path, len(y), y[0]) if (y == y[0]).all() else "",
+            names=tuple(facts["names"]),
+            target=facts["target"],
+            label_names=tuple(facts["labels"]),
+            available=arrays["available"] if facts["missing"] else None,
+            dropped=tuple((at, name) for at, name in facts["dropped"]),
+            first=facts["lowest"],
+        )
+        return _with_identifiers_noted(data, facts["identifiers"]) if self.choice else data
 
     def cache_folder(self) -> Path:
-        """Return the folder of the cache for this file, target and treatment of missing values."""
-        identity = (_LAYOUT_VERSION, *self._source().values())
+        """Return the folder of the cache for this file and what is asked of it."""
+        identity = _LAYOUT_VERSION, replace(self.request, path=self.request.path.resolve()), self.stamp
         return cache_root() / f"file-{hashlib.sha256(repr(identity).encode()).hexdigest()[:16]}"
 
-    def _source(self) -> dict[str, Any]:
-        """Return what identifies the prepared arrays; they do not depend on the scale."""
-        source = {**asdict(self), "path": str(Path(self.path).resolve()), "missing": self.missing == "unavailable"}
-        del source["scale"]
-        return source
-
-    def _read(self, folder: Path) -> "Prepared":
+    def _read(self, folder: Path) -> Prepared:
         """Read the table, through a folder of the cache if it is large."""
-        path = Path(self.path)
-        open_table = opener(path)
+        request = self.request
+        open_table = opener(request.path)
         assert open_table is not None
         try:
-            with reading(path):
-                if not path.is_dir():
-                    refuse_disguised(path)
-                known: dict[str, Any] = {"indices": self.indices} if self.indices else {}
-                known |= {"words": self.words} if self.words and open_table is open_csv else {}
-                table = open_table(path, self.target, self.missing == "unavailable", self.drop, **known)
-                if self.words and open_table is not open_csv:
-                    table = replace(table, chunks=_emptied(table, self.words), mapped=None)
-                table = replace(table, partial=self.partial)
+            with reading(request.path):
+                table = open_table(request)
+                if request.words and open_table is not open_csv:
+                    table = replace(table, chunks=_emptied(request, table), mapped=None)
                 if table.size <= tables.IN_MEMORY // (tables.TEXT_SHARE if open_table in _TEXT else 1):
-                    return in_memory(table)
-                ensure(
-                    folder,
-                    lambda folder: from_folder(folder) is not None,
-                    lambda temporary: into_folder(table, temporary, self._source()),
-                )
+                    return in_memory(request, table)
+                ensure(folder, lambda temporary: into_folder(request, table, temporary))
         except tables.EmptyCellError as error:
-            raise DataError(f"{error} ({_HINT if self.missing else _NO_HOLES})") from error
+            raise DataError(f"{error} ({_HINT if self.choice else _NO_HOLES})") from error
         prepared = from_folder(folder)
         assert prepared is not None
         return prepared
@@ -188,7 +172,6 @@ def parse_file(options: Mapping[str, Any]) -> File:
     path = at_home(str(required(options, "path")))
     scale = required(options, "scale")
     target = options.get("target")
-    target = None if target is None else str(target)
     if os.path.isdir(path) and not (path / "X.npy").exists():
         raise DataError(f"{path} is a folder without X.npy: save the attributes there, or name a file (dataset.path)")
     if opener(path) is None:
@@ -196,13 +179,18 @@ def parse_file(options: Mapping[str, Any]) -> File:
             f"dataset.path must end in {', '.join(FORMATS)} (text also compressed: {', '.join(COMPRESSIONS)}), "
             f"or be a folder with X.npy and y.npy, not {path.name!r}"
         )
+    missing = options.get("missing")
+    request = Request(
+        path,
+        None if target is None else str(target),
+        missing == "unavailable",
+        tuple(map(str, options.get("drop", ()))),
+        tuple(map(tables.text_of, options.get("missing_values", ()))),
+        options.get("indices"),
+        bool(options.get("partial")),
+    )
     with reading(path, "dataset.path"):
-        drop = tuple(map(str, options.get("drop", ())))
-        stamp, missing = _stamp(path, target), options.get("missing")
-        words = tuple(map(tables.text_of, options.get("missing_values", ())))
-        return File(
-            str(path), target, scale, stamp, missing, drop, options.get("indices"), words, bool(options.get("partial"))
-        )
+        return File(request, scale, _stamp(path, request.target), missing is not None)
 
 
 def read_sheet(path: Path, key: str = "") -> Sheet:
@@ -230,40 +218,12 @@ def read_sheet(path: Path, key: str = "") -> Sheet:
             raise ConfigError(
                 f"{path}: a study reads {', '.join(endings)} (text also compressed), which have names of columns"
             )
-        refuse_disguised(path)
         return read(path)
 
 
 def opener(path: Path) -> Opener | None:
     """Return the function that opens a file, or a folder of arrays; None if its name has no known ending."""
     return open_arrays if os.path.isdir(path) else FORMATS.get(Path(_suffix(path).lower()).stem)
-
-
-def refuse_disguised(path: Path) -> None:
-    """Refuse a file whose first bytes are those of another format than its name says.
-
-    Raises
-    ------
-    DataError
-        With the name that it should have, or what to save it as.
-    OSError
-        If it cannot be read.
-    """
-    regular(path)
-    with path.open("rb") as file:
-        beginning = file.read(_LONGEST_MARK)
-    ending = _suffix(path).lower()
-    what, fitting = next(((what, fitting) for mark, what, fitting in _MARKS if re.match(mark, beginning)), ("", ending))
-    if fitting == ".npz" != ending and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-        if not any(name.endswith(".npy") for name in names):
-            what, fitting = "an Excel workbook" if "xl/workbook.xml" in names else "a ZIP archive", ""
-    if not fitting or not ending.endswith(fitting):
-        packed = fitting in COMPRESSIONS
-        base = path.name if packed and FORMATS.get(ending) in _TEXT else path.name.removesuffix(path.suffix)
-        advice = f"name it {base}{fitting}" if fitting else "save the table as CSV"
-        raise DataError(f"{path} looks like {what}: {'unpack it first' if packed and base != path.name else advice}")
 
 
 def _suffix(path: Path) -> str:
@@ -289,54 +249,34 @@ def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
 
 def _unlabelled(source: Source) -> Source:
     """Return a file without a target, unless the user named one."""
-    return replace(source, target=NO_TARGET) if isinstance(source, File) and source.target is None else source
+    if not isinstance(source, File) or source.request.target is not None:
+        return source
+    return replace(source, request=replace(source.request, target=NO_TARGET))
 
 
-def _emptied(table: ChunkedTable, words: Sequence[str]) -> tables.Chunks:
+def _emptied(request: Request, table: ChunkedTable) -> tables.Chunks:
     """Yield the chunks of a table of numbers, in which numbers that mean a missing value are NaN."""
-    numbers, done = [float(word) for word in words if is_number(word)], 0
+    numbers = [float(word) for word in request.words if is_number(word)]
     with closing(table.chunks) as chunks:  # whose file an error would leave open
         for X, y in chunks:
-            if not isinstance(X, np.ndarray):
-                raise DataError(f"{table.path}: leave out dataset.missing_values: LIBSVM files have no missing values")
-            if (gaps := np.isin(X, numbers)).any():
-                X = np.where(gaps, np.nan, X)
-                tables.check_finite(table.path, X, table.missing, done, table.names)
-            done += len(X)
-            yield X, None if y is None else y.mask(y.isin([*words, *numbers]))
+            gaps = np.isin(X, numbers)
+            known = None if y is None else y.mask(y.isin([*request.words, *numbers]))
+            yield np.where(gaps, np.nan, X) if gaps.any() else X, known
 
 
-def _identifier_note(data: Dataset, suspects: Sequence[int]) -> tuple[str, ...]:
-    """Return a note on attributes that look like identifiers; none if there are none."""
+def _with_identifiers_noted(data: Dataset, suspects: Sequence[int]) -> Dataset:
+    """Return data with a note on the attributes that look like identifiers, if there are any."""
     if not suspects:
-        return ()
-
+        return data
     names, numbers = [data.label(at) for at in suspects], positions(data.X.shape[1], data.dropped)
     words = [data.names[at] if data.names else str(numbers[at] + 1) for at in suspects]
     looks = "attribute {} looks like an identifier" if len(names) == 1 else "attributes {} look like identifiers"
     them = "it" if len(names) == 1 else "them"
-    return (f"{looks.format(shown(names))} of the rows: {pasted('dataset.drop', words)} leaves {them} out",)
+    note = f"{looks.format(shown(names))} of the rows: {pasted('dataset.drop', words)} leaves {them} out"
+    return replace(data, notes=(*data.notes, note))
 
 
-class Prepared(NamedTuple):
-    """A table that was read.
-
-    Attributes
-    ----------
-    data : Dataset
-        The table in its own units. It has no name and ``scale=1``; targets are zeros if there are none.
-    largest : ndarray of shape (d,), float64
-        The largest absolute value of each attribute.
-    identifiers : tuple of int
-        Attributes that look like identifiers, see `identifiers`.
-    """
-
-    data: Dataset
-    largest: np.ndarray
-    identifiers: tuple[int, ...]
-
-
-def in_memory(table: ChunkedTable) -> Prepared:
+def in_memory(request: Request, table: ChunkedTable) -> Prepared:
     """Read a table into arrays.
 
     Raises
@@ -345,25 +285,18 @@ def in_memory(table: ChunkedTable) -> Prepared:
         If the file is damaged, or has other values than finite numbers.
     """
     parts: dict[str, list[np.ndarray]] = {}
-    summary = _Summary(table)
+    summary = _Summary(request, table)
     for name, array in summary.arrays():
         parts.setdefault(name, []).append(array)
     arrays = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
     totals, facts = summary.totals()
-    return _prepared(arrays | totals, facts)
+    return arrays | totals, facts
 
 
-def into_folder(table: ChunkedTable, folder: Path, source: Mapping[str, Any]) -> None:
-    """Read a table into a folder, which `from_folder` maps once it is sealed; arrays that can be mapped are not copied.
+def into_folder(request: Request, table: ChunkedTable, folder: Path) -> None:
+    """Read a table into a new folder, which `from_folder` maps once it is sealed.
 
-    Parameters
-    ----------
-    table : ChunkedTable
-        The table.
-    folder : Path
-        The folder, which is created.
-    source : mapping
-        Identity of the file, with its absolute path, which is written into the folder too.
+    Arrays that can be mapped are not copied.
 
     Raises
     ------
@@ -373,7 +306,7 @@ def into_folder(table: ChunkedTable, folder: Path, source: Mapping[str, Any]) ->
         If the folder cannot be written.
     """
     folder.mkdir()
-    summary = _Summary(table)
+    summary = _Summary(request, table)
     with ExitStack() as stack:
         files: dict[str, BinaryIO] = {}
         headers: dict[str, dict[str, Any]] = {}
@@ -392,68 +325,36 @@ def into_folder(table: ChunkedTable, folder: Path, source: Mapping[str, Any]) ->
     totals, facts = summary.totals()
     for name, array in totals.items():
         np.save(folder / f"{name}.npy", array)
-    facts |= {"copied": table.mapped is None, "source": dict(source)}
+    facts["mapped"] = None if table.mapped is None else str(request.path.resolve())
     (folder / FACTS).write_text(json.dumps(facts))
 
 
 def from_folder(folder: Path) -> Prepared | None:
     """Map the arrays that `into_folder` wrote; return None if they are missing, incomplete or damaged."""
-    facts = read_facts(folder) if is_intact(folder) else None
-    if facts is None:
+    if not is_intact(folder):
         return None
     try:
+        facts = json.loads(unsealed(folder / FACTS))
         arrays = {name: np.load(folder / f"{name}.npy") for name in ("y", "largest", "lengths")}
         for name in ("columns", "data") if arrays["lengths"].size else ("X",):
-            arrays[name] = mapped((folder if facts["copied"] else Path(facts["source"]["path"])) / f"{name}.npy")
+            arrays[name] = mapped(Path(facts["mapped"] or folder) / f"{name}.npy")
         if facts["missing"]:
             # A plain view of the mapping: element access through the memmap class would cost as much as a reveal.
             arrays["available"] = np.asarray(mapped(folder / "available.npy"))
-        return _prepared(arrays, facts)
-    except (OSError, ValueError, EOFError, KeyError):  # missing, or cut short by a full disk
+        return arrays, facts
+    except (OSError, ValueError):  # missing, or cut short by a full disk
         return None
-
-
-def read_facts(folder: Path) -> dict[str, Any] | None:
-    """Return the description of the arrays in a folder; None if it is missing or damaged."""
-    return json.loads(unsealed(folder / FACTS)) if is_intact(folder / FACTS) else None
-
-
-def _prepared(arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> Prepared:
-    """Return the table that arrays and the facts about them describe, see `_Summary`."""
-    largest, lengths = arrays["largest"], arrays["lengths"]
-    if lengths.size:
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        X: np.ndarray | Values = Sparse(starts, arrays["columns"], arrays["data"], largest.size, facts["first"])
-    else:
-        X = arrays["X"]
-    data = Dataset(
-        "",
-        X,
-        arrays["y"],
-        1.0,
-        None,
-        facts["two_valued"],
-        tuple(facts["notes"]),
-        facts["digest"],
-        names=tuple(facts["names"]),
-        target=facts["target"],
-        label_names=tuple(facts["labels"]),
-        available=arrays["available"] if facts["missing"] else None,
-        dropped=tuple((at, name) for at, name in facts["dropped"]),
-        first=facts["lowest"],
-    )
-    return Prepared(data, largest, tuple(facts["identifiers"]))
 
 
 class _Summary:
     """Sizes, types and digest of a table, collected chunk by chunk."""
 
-    def __init__(self, table: ChunkedTable) -> None:
-        self._table = table
+    def __init__(self, request: Request, table: ChunkedTable) -> None:
+        self._request, self._table = request, table
         self._content = hashlib.blake2b(digest_size=8)
         self._targets: list[Any] = []
         self._rows: list[np.ndarray] = []  # numbers of the rows with a target
-        self._n_read = 0
+        self._read = 0
         self._lengths = [np.empty(0, dtype=np.int64)]
         self._largest = np.zeros(0)
         self._n, self._first, self._missing = 0, table.first, False
@@ -462,13 +363,15 @@ class _Summary:
     def arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         """Read the chunks; yield the arrays that each consists of, with their names."""
         # Errors of reading get a message here; those of writing, which happen outside of the generator, do not.
-        with reading(self._table.path):
+        with reading(self._request.path):
             for X, y in self._table.chunks:
+                if isinstance(X, np.ndarray):
+                    self._check_finite(X)
+                self._read += X.shape[0]
                 if y is not None:
                     there = y.notna().to_numpy()
-                    self._rows.append(self._n_read + np.flatnonzero(there))
-                    self._n_read += len(y)
-                    if not (there.all() or self._table.partial or self._table.mapped is not None):
+                    self._rows.append(self._read - len(y) + np.flatnonzero(there))
+                    if not (there.all() or self._request.partial):
                         X, y = X[there], y[there]
                     if not X.shape[0]:
                         continue
@@ -482,10 +385,21 @@ class _Summary:
                 self._n += X.shape[0]
                 yield from arrays.items()
 
+    def _check_finite(self, X: np.ndarray) -> None:
+        """Refuse infinite attributes of the next rows, and missing ones unless they are allowed."""
+        wrong = ~np.isfinite(X) if not self._request.missing else np.isinf(X)
+        for row, column in np.argwhere(wrong)[:1]:
+            names, d = self._table.names, X.shape[1]
+            called = quoted(names[column]) if names else positions(d, [*self._table.dropped.items()])[column] + 1
+            where = f"{self._request.path}: {self._table.place(self._read + row)}, column {called}"
+            if np.isnan(X[row, column]):
+                raise tables.EmptyCellError(f"{where}: empty or NaN")
+            raise DataError(f"{where}: {X[row, column]} is not a finite number")
+
     def _dense(self, X: np.ndarray) -> dict[str, np.ndarray]:
         """Return a chunk with 0 for missing values, and which are available; gaps change the digest."""
         arrays = {"X": X}
-        if self._table.missing:
+        if self._request.missing:
             available = ~np.isnan(X)
             gaps = np.flatnonzero(~available)
             self._missing |= gaps.size > 0
@@ -516,35 +430,36 @@ class _Summary:
         """
         import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
-        table, largest, lengths = self._table, self._largest, np.concatenate(self._lengths)
+        table, path, largest, lengths = self._table, self._request.path, self._largest, np.concatenate(self._lengths)
         if not self._n:
-            raise DataError(f"{table.path} has no rows of data{' with a target' if self._n_read else ''}")
+            raise DataError(f"{path} has no rows of data{' with a target' if self._read else ''}")
         y, notes = np.zeros(self._n), table.notes
         labels: tuple[str, ...] = ()
         if self._targets:
-            column = pd.concat(self._targets, ignore_index=True)
-            rows = np.concatenate(self._rows)
-            if self._n < self._n_read:
-                table, note = _without_targets(table, rows, self._n_read, column)
-                notes += (note,)
-            elif table.partial and len(rows) < self._n:
-                y[:] = np.nan
-                column, source = column[rows], table
-                table = replace(table, place=lambda row: source.place(int(rows[row])))
+            column, rows = pd.concat(self._targets, ignore_index=True), np.concatenate(self._rows)
+            if self._n < self._read:
+                first = table.place(int(np.setdiff1d(np.arange(self._read), rows)[0]))
+                without = f"{self._read - self._n} of {self._read} rows have no target and are left out"
+                notes += (f"{without}; the first is {first}",)
+            elif len(rows) < self._n:  # as the request is partial
+                y[:], column = np.nan, column[rows]
             if len(column):
-                y[rows if len(column) < self._n else slice(None)], labels, more = _as_target(column, table)
+                where = f"{path}: target {quoted(table.target)}"
+                values, labels, more = _as_target(column, where, lambda row: table.place(int(rows[row])))
+                y[rows if len(column) < self._n else slice(None)] = values
                 notes += more
         self._content.update(y.data)
         if lengths.size:
             largest = largest[self._first :]
             if largest.size < 2:
                 last = self._largest.size - 1
-                raise DataError(f"{table.path}: two attributes are needed, and no index is above {last}")
+                raise DataError(f"{path}: two attributes are needed, and no index is above {last}")
         lowest = 0 if 0 in table.dropped else self._first  # the index of a sparse table's first column
         dropped = [(at - lowest if lengths.size else at, name) for at, name in table.dropped.items()]
-        for column in np.flatnonzero(largest).tolist():
-            where = f"{table.path}: attribute {label(column, table.names, dropped, lowest if lengths.size else None)}"
-            _check_size(float(largest[column]), where)
+        for at in np.flatnonzero(largest).tolist():
+            if why := size_fault(float(largest[at])):
+                called = label(at, table.names, dropped, lowest if lengths.size else None)
+                raise DataError(f"{path}: attribute {called}: {why}")
         facts = {
             "two_valued": bool(labels),
             "labels": labels,
@@ -559,25 +474,6 @@ class _Summary:
             "identifiers": self._identifiers,
         }
         return {"y": y, "largest": largest, "lengths": lengths}, facts
-
-
-def _without_targets(table: ChunkedTable, rows: np.ndarray, n: int, column: Any) -> tuple[ChunkedTable, str]:
-    """Return a table with the places of those of n rows that have a target, and a note on the others.
-
-    Raises
-    ------
-    DataError
-        If the word for a missing target seems to be a label, as the others are one word.
-    """
-    first = int(np.setdiff1d(np.arange(n), rows)[0])
-    place, word = table.place(first), table.written(first)
-    if word and column.dtype.kind not in "biuf" and column.nunique() == 1:
-        raise DataError(
-            f"{table.path}: target {quoted(table.target)}: {place}: {quoted(word)} means a missing value (a label of "
-            "two needs another word)"
-        )
-    note = f"{n - len(rows)} of {n} rows have no target and are left out; the first is {place}"
-    return replace(table, place=lambda row: table.place(int(rows[row]))), f"{note} ({quoted(word)})" if word else note
 
 
 def identifiers(X: np.ndarray, names: Sequence[str]) -> list[int]:
@@ -596,37 +492,26 @@ def identifiers(X: np.ndarray, names: Sequence[str]) -> list[int]:
     """
     if len(X) < _LEAST_ROWS:
         return []
-    head = X[:_LEAST_ROWS]
-    likely = np.flatnonzero(
-        (head == np.floor(head)).all(axis=0) & (np.diff(np.sort(head, axis=0), axis=0) > 0).all(axis=0)
-    )
-    return [at for at in likely.tolist() if _identifies(X[:, at], names[at] if names else "")]
+    likely = np.array([_ID.search(name) is not None for name in names or [""] * X.shape[1]])
+    likely |= (X[1:] > X[:-1]).all(axis=0) | (X[1:] < X[:-1]).all(axis=0)
+    likely |= len(X) >= _FILLED * (np.ptp(X.astype(np.float64), axis=0) + 1)
+    columns = ((at, X[:, at]) for at in np.flatnonzero(likely).tolist())
+    return [at for at, x in columns if (x == np.floor(x)).all() and np.unique(x).size == x.size]
 
 
-def _identifies(x: np.ndarray, name: str) -> bool:
-    values = np.unique(x).astype(np.float64)
-    if values.size < x.size or not (values == np.floor(values)).all():
-        return False
-    filled = values.size / (values[-1] - values[0] + 1)
-    steps = np.diff(x.astype(np.float64))
-    return bool(filled >= _FILLED or (steps > 0).all() or (steps < 0).all() or _ID.search(name))
-
-
-def _check_size(largest: float, where: str) -> None:
-    """Refuse a column whose largest absolute value, unless it is 0, is too large or too small to compute with."""
-    if why := size_fault(largest):
-        raise DataError(f"{where}: {why}")
-
-
-def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...]]:
+def _as_target(
+    column: Any, where: str, place: Callable[[int], str]
+) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...]]:
     """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
 
     Parameters
     ----------
     column : pandas.Series of length n
-        The column as it was read.
-    table : ChunkedTable
-        The table, for messages.
+        The column as it was read, without missing values.
+    where : str
+        File and target, for messages.
+    place : callable
+        Returns the place of a row in the file, for messages.
 
     Returns
     -------
@@ -640,31 +525,24 @@ def _as_target(column: Any, table: ChunkedTable) -> tuple[np.ndarray, tuple[str,
     Raises
     ------
     DataError
-        If a target is missing, infinite, too large or too small, or the column is text without exactly two values.
+        If a target is infinite, too large or too small, or the column is text without exactly two values.
     """
-    where, place = f"{table.path}: target {quoted(table.target)}", table.place
-    empty = np.flatnonzero(column.isna())
-    if empty.size:  # of arrays that are mapped, of which no row can be left out
-        raise DataError(f"{where}: {place(int(empty[0]))}: NaN; every row needs a target")
     numeric = column.dtype.kind in "biuf"
-    try:
-        values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where}: it holds bytes that are not UTF-8 text; numbers or text are needed") from error
+    values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
-    if not numeric and len(distinct) != 2 and all(map(is_number, values)):
+    if not numeric and len(distinct) != 2:
+        row = next((row for row, value in enumerate(values) if not is_number(value)), None)
+        if row is not None:
+            need = comma_fault(values[row]) or f"is not a number (text needs exactly two values, not {len(distinct)})"
+            raise DataError(f"{where}: {place(row)}: {quoted(values[row])} {need}")
         values, numeric = values.astype(np.float64), True
         distinct = np.unique(values).tolist()
-    if not numeric and len(distinct) != 2:
-        row = next(row for row, value in enumerate(values) if not is_number(value))
-        need = comma_fault(values[row]) or f"is not a number (text needs exactly two values, not {len(distinct)})"
-        raise DataError(f"{where}: {place(row)}: {quoted(values[row])} {need}")
     if numeric and not np.isfinite(values).all():
-        raise DataError(
-            f"{where}: {place(int(np.flatnonzero(~np.isfinite(values))[0]))}: infinite; targets must be finite"
-        )
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataError(f"{where}: {place(row)}: infinite; targets must be finite")
     if len(distinct) != 2:
-        _check_size(float(np.abs(values).max()), where)
+        if why := size_fault(float(np.abs(values).max())):
+            raise DataError(f"{where}: {why}")
         return np.ascontiguousarray(values), (), ()
     if distinct == [-1.0, 1.0]:
         return np.ascontiguousarray(values), ("-1", "1"), ()

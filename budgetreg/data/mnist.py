@@ -63,10 +63,7 @@ class Mnist:
         DataError
             If the arrays are missing or damaged, and raw files are missing or damaged too.
         """
-        images_file = "images.npy" if self.digits is None else "images_{}v{}.npy".format(*self.digits)
-        # All images are verified, which takes a while, only if those of the pair have to be made of them.
-        needed = (images_file, "labels.npy")
-        folder = prepared(checksums, needed) or prepared(checksums)
+        folder = prepared(checksums)
         if folder is None:
             folder = prepare(self.root, checksums)
         elif not raw_folder(self.root).is_dir() and parent_process() is None:
@@ -75,15 +72,16 @@ class Mnist:
                 f"{folder}"
             )
         labels, is_train = np.ascontiguousarray(mapped(folder / "labels.npy")).T
+        images = mapped(folder / "images.npy")
         if self.digits is None:
-            images = mapped(folder / "images.npy")
             digits, n_train = labels.astype(np.float64), int(is_train.sum())
             return Dataset(self.name, images, digits, 1 / 255, n_train, False, unpredictable=_TEN_CLASSES)
         rows = np.flatnonzero(np.isin(labels, self.digits))
-        images = ensure_array(folder / images_file, lambda: mapped(folder / "images.npy")[rows])
         y = np.where(labels[rows] == self.digits[0], -1.0, 1.0)
         names = tuple(map(str, self.digits))
-        return Dataset(self.name, images, y, 1 / 255, int(is_train[rows].sum()), True, label_names=names)
+        return Dataset(
+            self.name, np.asarray(images)[rows], y, 1 / 255, int(is_train[rows].sum()), True, label_names=names
+        )
 
 
 def parse(options: Mapping[str, Any]) -> Mnist:
@@ -131,12 +129,10 @@ def cache_folder(checksums: Mapping[str, str] = CHECKSUMS) -> Path:
     return cache_root() / f"mnist-{address[:16]}"
 
 
-def prepared(
-    checksums: Mapping[str, str] = CHECKSUMS, names: Sequence[str] = ("images.npy", "labels.npy")
-) -> Path | None:
-    """Return the folder of the arrays if those of the given names are there, complete and undamaged."""
+def prepared(checksums: Mapping[str, str] = CHECKSUMS) -> Path | None:
+    """Return the folder of the arrays if they are there, complete and undamaged."""
     folder = cache_folder(checksums)
-    return folder if all(is_intact(folder / name) for name in names) else None
+    return folder if all(is_intact(folder / name) for name in ("images.npy", "labels.npy")) else None
 
 
 def prepare(root: str | Path, checksums: Mapping[str, str] = CHECKSUMS) -> Path:

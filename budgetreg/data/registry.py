@@ -1,17 +1,13 @@
 """The kinds of data: what each declares, and how a section of the configuration becomes a data set."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
-
-import numpy as np
+from typing import Any, Protocol, runtime_checkable
 
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.files import at_home
-from budgetreg.common.streams import generator
 from budgetreg.config import catalogue
 from budgetreg.config.options import (
     FRACTION,
@@ -22,9 +18,7 @@ from budgetreg.config.options import (
     checked,
     identity_of,
     one_of,
-    option,
     options_of,
-    whole,
 )
 from budgetreg.data.attributes import (
     BUNDLED,
@@ -33,14 +27,16 @@ from budgetreg.data.attributes import (
     RANGES,
     REVEALED,
     UNIT,
-    Dropped,
+    Columns,
     Prices,
+    groups_in,
     groups_of_prices,
     in_groups,
     in_ranges,
-    read_groups,
-    read_prices,
-    read_ranges,
+    priced,
+    prices_in,
+    ranges_in,
+    read_list,
     with_proposed_groups,
 )
 from budgetreg.data.dataset import Dataset, Groups
@@ -288,7 +284,8 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
         data = with_proposed_groups(data)
     if not config.scaled_by_ranges:
         return data
-    return in_ranges(data, read_ranges(at_home(config.options["ranges"]), *_columns(data)))
+    ranges = read_list(at_home(config.options["ranges"]), "dataset.ranges")
+    return in_ranges(data, ranges_in(ranges, _columns(data)))
 
 
 def _read(config: DatasetConfig, seed: int, repetition: int, targets: bool) -> Dataset:
@@ -309,11 +306,11 @@ def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:
     DataError
         If a list cannot be used.
     """
-    own, costs = config.options.get("groups"), config.costs
-    groups = read_groups(at_home(own), *_columns(data)) if own else None
+    own, costs, columns = config.options.get("groups"), config.costs, _columns(data)
+    groups = groups_in(read_list(at_home(own), "dataset.groups"), columns) if own else None
     if not isinstance(costs, str) or costs in (BUNDLED, EQUAL) or (own and groups is None):
         return groups
-    listed = groups_of_prices(at_home(costs), *_columns(data))
+    listed = groups_of_prices(read_list(at_home(costs), "dataset.costs"), columns)
     if listed and groups and listed != groups:
         raise ConfigError(
             f"dataset.groups={own}: {costs} has groups already, in its column group; leave out one of them"
@@ -321,9 +318,9 @@ def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:
     return listed or groups
 
 
-def _columns(data: Dataset) -> tuple[Sequence[str], int, Dropped, int]:
-    """Return what the lists need to know of the columns, see `read_prices`."""
-    return data.names, data.X.shape[1], data.dropped, 1 if data.first is None else data.first
+def _columns(data: Dataset) -> Columns:
+    """Return the columns of a data set, as lists name them."""
+    return Columns.of(data.names, data.X.shape[1], data.dropped, 1 if data.first is None else data.first)
 
 
 def located(config: DatasetConfig) -> DatasetConfig:
@@ -347,7 +344,7 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
     ConfigError
         If the price list that comes with the data is asked for, and there is none.
     DataError
-        If the list cannot be used, see `budgetreg.data.attributes.read_prices`.
+        If the list cannot be used, see `budgetreg.data.attributes.prices_in`.
     """
     path: Path | str | Prices | None = config.costs
     if path is None or isinstance(path, Prices):
@@ -358,8 +355,10 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
             raise ConfigError(
                 f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}"
             )
-    names, d, dropped, first = _columns(data)
-    return read_prices(path, names, d, config.unit or UNIT, dropped, data.groups, first)
+    columns, unit = _columns(data), config.unit or UNIT
+    if path == EQUAL:
+        return priced(columns.known, [1.0] * len(columns.known), data.groups, unit)
+    return prices_in(read_list(at_home(path), "dataset.costs"), columns, data.groups, unit)
 
 
 _grouped = lru_cache(maxsize=4)(in_groups)
@@ -374,68 +373,3 @@ def _loaded(source: ExampleSource) -> Dataset:
 @lru_cache(maxsize=2)
 def _drawn(source: Distribution, seed: int, repetition: int) -> Dataset:
     return source.draw(seed, repetition)
-
-
-StreamFactory = Callable[..., np.random.Generator]
-"""Returns the random generator of a part of a draw, such as ``"train"``."""
-
-Examples = tuple[np.ndarray, np.ndarray]
-
-
-def count(what: str) -> Any:
-    """Declare a field of a frozen dataclass as an option: the number, at least 1, of something."""
-    return option(f"the number of {what}", whole(1))
-
-
-def short(number: float) -> str:
-    """Return a number as it is written in names, where -0.0, 0.0 and 0 are the same."""
-    return repr(float(number) + 0.0).removesuffix(".0")
-
-
-class KeyedDistribution(ABC):
-    """A distribution whose random streams are keyed by its name, the seed and the repetition.
-
-    Attributes
-    ----------
-    key : str
-        Begins the keys of its streams.
-    d, n, n_test : int
-        Numbers of attributes, of training examples and of test examples.
-    """
-
-    key: ClassVar[str]
-    d: int
-    n: int
-    n_test: int
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name of the distribution; it leaves n and n_test out, as more examples keep the earlier ones."""
-
-    def streams(self, seed: int, repetition: int) -> StreamFactory:
-        """Return the random streams of a draw."""
-        return partial(generator, self.key, seed, self.name, repetition)
-
-    def covariance(self, seed: int, repetition: int) -> np.ndarray | None:
-        """Return the covariance of attributes and, last, target of a draw if they are normal with mean 0, else None."""
-        return None
-
-    def draw_parts(
-        self, seed: int, repetition: int, examples: Callable[[StreamFactory, int], Examples], two_valued: bool = False
-    ) -> Dataset:
-        """Draw training and test part from separate streams: more examples of one leave the other unchanged.
-
-        Parameters
-        ----------
-        seed, repetition : int
-            Identity of the draw.
-        examples : callable
-            ``examples(streams, n)``: X of shape (n, d) and y of shape (n,), drawn from the streams of a part.
-        two_valued : bool
-            Whether every target is -1 or +1.
-        """
-        streams = self.streams(seed, repetition)
-        parts = [examples(partial(streams, part), n) for part, n in (("train", self.n), ("test", self.n_test))]
-        X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return Dataset(self.name, X, y, scale=1.0, n_train=self.n, two_valued=two_valued)

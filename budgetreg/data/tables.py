@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
@@ -43,16 +44,11 @@ ONE_HOT = (
 )
 """Hint for a column of text."""
 
-MOST_BYTES = 1 << 26
-"""Most bytes of a line of text, which are those of about three million numbers, and of what unpacks to more than
-`MOST_RATIO` times its size."""
-
-MOST_RATIO = 500
-"""Ratio that compressed tables of numbers do not reach."""
-
+_FEW, _ALIKE = 4, 0.25  # fewer numbers rise by accident; how much the growth of alike steps differs from the median
+_LOOKED_AT = 100  # rows in which a word of the first row is looked for
+_VALUE = re.compile(r"[+-]?\.?\d.*|[?.-]|#?n/?a|null|none", re.IGNORECASE)  # words that are no names
 _LONGEST_REASON = 200  # characters of a library's message in a message
-_APART = re.compile(r"([+-]?\d{1,3}(?:([ '\u2019\u00a0\u202f_])\d{3})(?:\2\d{3})*)(?:[.,](\d*))?", re.ASCII)
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 _LIMIT = re.compile(r"([<>≤≥])=?(.+)")
 _EMPTY = frozenset({"", "#n/a", "#na", "<na>", "n/a", "na", "null", "nan", "-nan", "none"})
@@ -71,9 +67,41 @@ def data_row(row: int) -> str:
 Chunks = Generator[tuple[Any, Any], None, None]
 """Successive rows with their targets as they were read, a `pandas.Series`, or with None if there is no target.
 
-Rows are an ndarray of shape (r, d), finite and of one of the types `STORED`; or a `scipy.sparse.csr_matrix` of finite
-floats, whose columns are as the file numbers them, strictly increasing within a row.
+Rows are an ndarray of shape (r, d) of one of the types `STORED`, where NaN means a missing value; or a
+`scipy.sparse.csr_matrix` of finite floats, whose columns are as the file numbers them, ascending within a row.
 """
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a file.
+
+    Attributes
+    ----------
+    path : Path
+        The file, or the folder of arrays.
+    target : str or None
+        Column (CSV, Parquet; None: the last one with a name) or array (NPZ, folder; None: ``y``) to predict;
+        `NO_TARGET`: none.
+    missing : bool
+        Whether attributes may be missing: empty cells, null or NaN.
+    drop : tuple of str
+        Columns that are no attributes and may hold anything, see `dropped`; in LIBSVM files, by index.
+    words : tuple of str
+        What means a missing value, too.
+    indices : (int, int) or None
+        The first and the last index of a LIBSVM file's columns, if they are known; others are refused.
+    partial : bool
+        Whether rows without a target are kept, with a target of NaN.
+    """
+
+    path: Path
+    target: str | None
+    missing: bool = False
+    drop: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    indices: tuple[int, int] | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,8 +110,6 @@ class ChunkedTable:
 
     Attributes
     ----------
-    path : Path
-        The file, or the folder of arrays.
     target : str
         The target's name in messages; `NO_TARGET` if there is no target.
     size : int
@@ -96,12 +122,8 @@ class ChunkedTable:
         The attributes' names, if the file has them.
     place : callable
         Returns the place in the file of a row, counted from 0, for messages.
-    written : callable
-        Returns the target of a row as the file has it, for messages; empty if it is not text.
     notes : tuple of str
         Remarks for the user on how the file is read.
-    missing : bool
-        Whether attributes may be missing; they are NaN in the chunks.
     d : int
         Number of columns but the target, with those that are left out; 0 if it is not known before rows are read.
     dropped : mapping of int to str
@@ -109,24 +131,18 @@ class ChunkedTable:
         ascending; in LIBSVM files, by index.
     first : int
         In LIBSVM files, the index of the first attribute, which is 0 also if any row has that index.
-    partial : bool
-        Whether rows without a target are kept, with a target of NaN.
     """
 
-    path: Path
     target: str
     size: int
     chunks: Chunks
     mapped: np.ndarray | None = None
     names: Sequence[str] = ()
     place: Callable[[int], str] = data_row
-    written: Callable[[int], str] = lambda row: ""
     notes: tuple[str, ...] = ()
-    missing: bool = False
     d: int = 0
     dropped: Mapping[int, str] = field(default_factory=dict)
     first: int = 1
-    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -237,15 +253,6 @@ def damage_reported(path: Path, *errors: type[Exception]) -> Iterator[None]:
         raise DataError(f"{path} cannot be read, and may be damaged: {one_line(error)}") from error
 
 
-def check_expansion(path: Path, packed: int, size: int) -> None:
-    """Refuse compressed data if bytes of it, `packed`, unpack to a number out of all proportion, `size`."""
-    if size > max(MOST_BYTES, MOST_RATIO * packed):
-        raise DataError(
-            f"{path} unpacks to more than {MOST_BYTES >> 20} MiB and {MOST_RATIO} times its size: if you trust it, "
-            "unpack it first"
-        )
-
-
 def one_line(error: Exception) -> str:
     """Return a library's message, cut if it is long, without line breaks and without a prefix that explains nothing."""
     text = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
@@ -263,62 +270,13 @@ def rows_per_read(d: int) -> int:
     return rows * max(1, min(4, 512 // rows))
 
 
-def divided(X: np.ndarray, y: Any, rows: int) -> Chunks:
-    """Yield a table that was read at once, in chunks of a given number of rows."""
-    for start in range(0, len(X), rows):
-        yield X[start : start + rows], None if y is None else y.iloc[start : start + rows]
-
-
-def first_not_finite(X: np.ndarray, missing: np.ndarray | None = None) -> tuple[int, int] | None:
-    """Return row and column of the first entry, row by row, that is NaN or infinite but not missing, or None."""
-    finite = np.isfinite(X)
-    if missing is not None:
-        finite |= missing
-    rows = np.flatnonzero(~finite.all(axis=1))
-    return (int(rows[0]), int(np.flatnonzero(~finite[rows[0]])[0])) if rows.size else None
-
-
-def check_finite(path: Path, X: np.ndarray, missing: bool, done: int, names: Sequence[str | int] = ()) -> None:
-    """Refuse attributes that are infinite, or NaN unless NaN means a missing value.
-
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    X : ndarray of shape (r, d)
-        Attributes of a chunk.
-    missing : bool
-        Whether attributes may be missing.
-    done : int
-        Number of rows before the chunk.
-    names : sequence of str or int
-        The attributes' names, or their numbers in the file; by default they are counted from 1.
-
-    Raises
-    ------
-    DataError
-        If there is such an attribute.
-    """
-    entry = first_not_finite(X, np.isnan(X) if missing else None)
-    if entry is not None:
-        row, column = entry
-        where = cell(path, data_row(done + row), names[column] if names else column + 1)
-        value = X[entry]
-        raise (EmptyCellError if np.isnan(value) else DataError)(f"{where}: {value} is not a finite number")
-
-
-def cell(path: Path, place: str, column: str | int) -> str:
-    """Return the place of a value in messages, its column given by name or by number from 1."""
-    return f"{path}: {place}, column {column if isinstance(column, int) else quoted(column)}"
-
-
 def is_number(field: str) -> bool:
     """Return whether text is a number of ASCII digits and without underscores; NaN and infinity are numbers too."""
     return _NUMBER.fullmatch(field.strip(string.whitespace)) is not None
 
 
 def comma_fault(field: str) -> str:
-    """Return what is wrong with a number that has commas or gaps, and what to write; empty if that is not its fault.
+    """Return what is wrong with a number that has commas, and what to write; empty if that is not its fault.
 
     Examples
     --------
@@ -326,25 +284,17 @@ def comma_fault(field: str) -> str:
     'has commas between thousands: write 5400.0'
     >>> comma_fault("1,234")
     'has a comma: if it separates thousands, write 1234; if decimals, write 1.234'
-    >>> comma_fault("1'234,5")
-    'has apostrophes between thousands: write 1234.5'
+    >>> comma_fault("1.234,5")
+    'has a decimal comma: write numbers with a point, such as 1234.5'
     """
     text = field.strip()
-    if apart := _APART.fullmatch(text):
-        whole, mark, decimals = apart.groups()
-        number = whole.replace(mark, "") + (f".{decimals}" if decimals else "")
-        marks = {"_": "underscores", "'": "apostrophes", "\u2019": "apostrophes"}.get(mark, "spaces")
-        return f"has {marks} between thousands: write {number}"
-    thousands = _THOUSANDS.fullmatch(text) is not None
-    if thousands and (text.count(",") > 1 or "." in text):
-        return f"has commas between thousands: write {text.replace(',', '')}"
-    if thousands and not text.lstrip("+-").startswith("0"):
-        return (
-            f"has a comma: if it separates thousands, write {text.replace(',', '')}; if decimals, write "
-            f"{text.replace(',', '.')}"
-        )
-    if text.count(",") == 1 and is_number(text.replace(".", "").replace(",", ".")):
-        return f"has a decimal comma: write numbers with a point, such as {text.replace('.', '').replace(',', '.')}"
+    whole, decimal = text.replace(",", ""), text.replace(".", "").replace(",", ".")
+    if _THOUSANDS.fullmatch(text):
+        if text.count(",") > 1 or "." in text:
+            return f"has commas between thousands: write {whole}"
+        return f"has a comma: if it separates thousands, write {whole}; if decimals, write {decimal}"
+    if "," in text and is_number(decimal):
+        return f"has a decimal comma: write numbers with a point, such as {decimal}"
     return ""
 
 
@@ -401,17 +351,17 @@ def fault_of(cell: object) -> str:
     return ""
 
 
-def shown(names: list[str]) -> str:
+def shown(names: Sequence[str]) -> str:
     """Return the first names of a list."""
     return ", ".join(map(cut, names[:8])) + (", ..." if len(names) > 8 else "") if names else "none"
 
 
-def target_of(names: list[str], target: str | None, path: Path, note: str = "") -> str:
+def target_of(names: Sequence[str], target: str | None, path: Path, note: str = "") -> str:
     """Return the name of the target's column.
 
     Parameters
     ----------
-    names : list of str
+    names : sequence of str
         The columns.
     target : str or None
         The column asked for; None: the last one with a name; `NO_TARGET`: none.
@@ -539,6 +489,36 @@ def check_enough(path: Path | str, d: int, n_dropped: int) -> None:
     """Refuse to leave out attributes if fewer than two of d remain."""
     if d - n_dropped < 2:
         raise DataError(f"{path}: dataset.drop leaves {d - n_dropped} of {d} attributes; two are needed")
+
+
+def refuse_row_of_data(path: Path, header: Sequence[str], rows: Iterator[Sequence[str]]) -> None:
+    """Refuse a header that is a row of data, as the rows below it show: it would be lost.
+
+    Names may be numbers, such as years, wavelengths or numbers of pixels. Those only rise, or only fall, and are whole
+    or follow each other in steps that are alike.
+
+    Raises
+    ------
+    DataError
+    """
+    numbers = [float(field) for field in header if is_number(field)]
+    if len(numbers) == len(header):
+        raise DataError(f"{path} has no header: its first row has only numbers; write the names of the columns there")
+    if 2 * len(numbers) <= len(header):
+        return
+    steps = np.diff(numbers)
+    ordered = bool((steps > 0).all() or (steps < 0).all())
+    if ordered and not all(number.is_integer() for number in numbers):
+        growth = steps[1:] / steps[:-1]
+        ordered = len(numbers) >= _FEW and bool(np.abs(growth / np.median(growth) - 1).max() < _ALIKE)
+    words = {at: field for at, field in enumerate(header) if field and not is_number(field)}
+    below = [row for row in islice(rows, _LOOKED_AT) if len(row) == len(header)]
+    known = any(row[at].strip() == word for row in below for at, word in words.items())
+    if not ordered or known or any(_VALUE.fullmatch(word) for word in words.values()):
+        raise DataError(
+            f"{path}: its first row looks like data, as {len(numbers)} of {len(header)} fields are numbers: write the "
+            "names of the columns above it; if these are the names, put a letter before the numbers"
+        )
 
 
 def refuse_bad_names(names: Sequence[str], source: str) -> None:

@@ -16,12 +16,11 @@ from budgetreg.common.files import Damaged, content_of_regular, regular
 from budgetreg.common.notices import say
 from budgetreg.config.nested import number_ranges
 from budgetreg.data.attributes import UNIT
-from budgetreg.data.binary_files import DAMAGE, members, read_array
 from budgetreg.data.dataset import Dataset, as_values, row_blocks
 from budgetreg.data.file import FORMATS, opener, parse_file
+from budgetreg.data.formats import DAMAGE, first_index, open_libsvm, read_npz
 from budgetreg.data.registry import ALL
-from budgetreg.data.tables import NO_TARGET, ChunkedTable, data_row, one_line, reading, shown
-from budgetreg.data.text_files import first_index, open_libsvm
+from budgetreg.data.tables import NO_TARGET, ChunkedTable, Request, data_row, one_line, reading, shown
 from budgetreg.protocol.prediction import probability
 from budgetreg.runs.journal import read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
@@ -166,7 +165,7 @@ def read_regressor_file(path: Path) -> Arrays:
     with reading(path):
         content = content_of_regular(path)
     try:
-        arrays = _unzipped(content)
+        arrays = read_npz(io.BytesIO(content))[1]
         if "V" in arrays:
             raise ConfigError(f"{path} holds a subspace, which makes no predictions")
         shapes = [arrays[name].shape for name in "wbc" if name in arrays]
@@ -181,20 +180,11 @@ def _of_run(folder: Path) -> dict[str, np.ndarray]:
     """Return the arrays of the model in a folder; none if there is no model."""
     content = read_tables(folder, (MODEL,)).get(MODEL)
     try:
-        return {} if content is None else _unzipped(content)
+        return {} if content is None else read_npz(io.BytesIO(content))[1]
     except DAMAGE as error:  # a manifest may hold no digests
         raise Damaged(
             f"{MODEL} of {folder} is damaged: {one_line(error)}; the command that made it writes it again"
         ) from error
-
-
-def _unzipped(content: bytes) -> dict[str, np.ndarray]:
-    arrays: dict[str, np.ndarray] = {}
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for name, info in members(archive).items():
-            with archive.open(info) as file:
-                arrays[name] = read_array(file, info.file_size)
-    return arrays
 
 
 @dataclass(frozen=True)
@@ -412,7 +402,7 @@ def _opened(path: Path, target: str | None) -> ChunkedTable | None:
     open_table = opener(path)
     assert open_table is not None
     try:
-        return open_table(path, target)
+        return open_table(Request(path, target))
     except (DataError, OSError):
         return None
 

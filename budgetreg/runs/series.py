@@ -16,10 +16,10 @@ import pandas as pd
 from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Observation
 from budgetreg.common.errors import ConfigError, DataError, nearest
-from budgetreg.common.files import files_below
+from budgetreg.common.files import at_home, files_below
 from budgetreg.config.nested import flatten, variants
 from budgetreg.config.options import AUTO
-from budgetreg.data.attributes import EQUAL, UNIT, read_prices
+from budgetreg.data.attributes import EQUAL, UNIT, Columns, prices_in, read_list
 from budgetreg.data.dataset import Groups
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import damage_reported, shown
@@ -644,7 +644,8 @@ def _repriced(series: Series, costs: Path, unit: str | None) -> Series:
     names = tuple(reveals.columns)
     manifest = read_manifest(folder) or {}
     groups = Groups(tuple(manifest["groups"])) if "groups" in manifest else None
-    prices = read_prices(costs, names, len(names), dropped=manifest.get("dropped", ()), groups=groups)
+    columns = Columns.of(names, len(names), manifest.get("dropped", ()))
+    prices = prices_in(read_list(at_home(costs), "dataset.costs"), columns, groups)
     places = pd.MultiIndex.from_frame(series.points[["repetition", "examples"]])
     recorded = manifest.get("prices", {})
     now_free = {name for name, cost in zip(prices.names, prices.costs, strict=True) if cost == 0}

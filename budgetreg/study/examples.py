@@ -11,7 +11,7 @@ import numpy as np
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.files import at_home
 from budgetreg.common.notices import plural
-from budgetreg.data.attributes import EQUAL, UNIT, Ranges, groups_of_prices, priced, read_prices, read_ranges
+from budgetreg.data.attributes import UNIT, Columns, Ranges, groups_of_prices, priced, prices_in, ranges_in
 from budgetreg.data.dataset import Groups, numbered
 from budgetreg.data.file import read_sheet
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, sheet_of, shown, text_of
@@ -186,9 +186,9 @@ def attributes_of(
     others = list(dict.fromkeys([examples.id, examples.target, *drop]))
     prices: Mapping[str, float] = {}
     listed: Iterable[str] = ()
+    sheet: Sheet | None = None
     if isinstance(costs, str | Path):
-        costs = at_home(costs)
-        sheet = read_sheet(costs, "costs")
+        sheet = read_sheet(at_home(costs), "costs")
         column = map(text_of, sheet.column("attribute", "a price list has the columns attribute,cost"))
         listed = (name for name in column if name and name not in others)
     elif costs is not None:
@@ -201,23 +201,21 @@ def attributes_of(
             f"{examples.sheet.source} has {d} attribute(s), but two are needed: list attributes without known values "
             "in costs=FILE"
         )
-    dropped = [(d + at, name) for at, name in enumerate(others)]
-    if isinstance(costs, Path):
+    columns = Columns.of(known, d, [(d + at, name) for at, name in enumerate(others)])
+    if sheet is not None:
         if groups:
             raise ConfigError("groups: the price list is a file: write the groups into its column group")
-        together = groups_of_prices(costs, known, d, dropped)
-        amounts = read_prices(costs, known, d, unit or UNIT, dropped, together).costs
+        together = groups_of_prices(sheet, columns)
+        amounts = prices_in(sheet, columns, together).costs
     else:
         unknown = next((name for name in groups if name not in known), None)
         if unknown is not None:
             raise ConfigError(f"groups: there is no attribute {quoted(unknown)}{nearest(unknown, known)}")
         together = numbered([groups.get(name, "") for name in known])
-        amounts = read_prices(EQUAL, known, d, groups=together).costs
         if costs is None:
-            unit = unit or NO_PRICES
-        else:
-            amounts = priced(known, [prices.get(name) for name in known], together).costs
-    usual = None if ranges is None else read_ranges(at_home(ranges), known, d, dropped, partial=True)
+            unit, prices = unit or NO_PRICES, dict.fromkeys(known, 1.0)
+        amounts = priced(known, [prices.get(name) for name in known], together).costs
+    usual = None if ranges is None else ranges_in(read_sheet(at_home(ranges), "ranges"), columns, partial=True)
     return Attributes(tuple(known), amounts, together, usual, unit or UNIT)
 
 

@@ -13,7 +13,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from submitit.core.utils import UncompletedJobError
 
 from budgetreg import __version__
-from budgetreg.cli import curves
+from budgetreg.cli import app, curves
 from budgetreg.cli.arguments import OPTIONS, STUDY
 from budgetreg.common.errors import DataError
 from budgetreg.common.notices import say
@@ -328,3 +328,14 @@ def test_plot_prints_the_files_that_it_wrote(
     # By default, they go into the only folder, or for several into the working directory.
     assert budgetreg(capsys, "plot runs/a").out == "which is best\nruns/a/a\n"
     assert budgetreg(capsys, "plot runs/a runs/b").out == "which is best\na\nb\n"
+
+
+def test_too_little_memory_elsewhere_is_one_line_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*words: object) -> None:
+        raise MemoryError("Unable to allocate 16 GiB")
+
+    monkeypatch.setattr(app, "_dispatch", full)
+    assert app.main(["predict"]) == 3
+    assert capsys.readouterr().err == "budgetreg: not enough memory: Unable to allocate 16 GiB\n"

@@ -1,11 +1,16 @@
-"""The tables bundled with scikit-learn, and their illustrative prices; the digits are in test_digits.py."""
+"""The bundled digits; the tables of scikit-learn, and their illustrative prices."""
+
+import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import datasets
 
+import budgetreg.data
 from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.data.bundled import Digits
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.registry import kinds, load
 from budgetreg.protocol.plan import make_plan
@@ -86,3 +91,30 @@ def test_each_attribute_has_an_illustrative_price(name: str) -> None:
     assert (table.cost > 0).all()
     assert table.cost.nunique() > 2
     assert "made up" in (path.parent / "README.txt").read_text()
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_bundled_file_is_the_output_of_the_script() -> None:
+    spec = importlib.util.spec_from_file_location("make", ROOT / "scripts" / "make_digits_3v5.py")
+    assert spec is not None and spec.loader is not None
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    assert make.BUNDLED.read_bytes() == make.table().encode()
+
+
+def test_threes_become_minus_one_and_fives_plus_one() -> None:
+    X, digit = datasets.load_digits(return_X_y=True)
+    kept = (digit == 3) | (digit == 5)
+    data = Digits().load()
+    assert data.X.dtype == np.uint8
+    assert np.array_equal(data.X * data.scale, X[kept] / 16)
+    assert np.array_equal(data.y, np.where(digit[kept] == 3, -1, 1))
+    assert (data.name, data.n_train, data.two_valued) == ("digits_3v5", None, True)
+
+
+def test_the_licence_is_beside_the_data() -> None:
+    text = (Path(budgetreg.data.__file__).parent / "digits_3v5.LICENSE.txt").read_text()
+    assert "CC BY 4.0" in text
+    assert "Alpaydin" in text

@@ -1,4 +1,4 @@
-"""Columns that are not read as attributes, and notices of those that should not be."""
+"""Columns that are not read as attributes, indexes of pandas among them, and notices of those that should not be."""
 
 import json
 from pathlib import Path
@@ -7,20 +7,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import dump_svmlight_file
 
 from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.common.errors import DataError
 from budgetreg.common.notices import each_once
 from budgetreg.data import tables
-from budgetreg.data.dataset import Dataset, as_values, positions
-from budgetreg.data.registry import kinds, load, prices_of
-from budgetreg.protocol.configuration import DatasetConfig
+from budgetreg.data.dataset import positions
+from budgetreg.data.file import read_sheet
+from budgetreg.data.registry import load, prices_of
 from budgetreg.runs.models import predict
 from budgetreg.runs.series import repriced
+from tests.data import written
+from tests.data.written import read, values
 from tests.plans import configured, planned
 from tests.tiers import quick_but
+
+pq = pytest.importorskip("pyarrow.parquet")
 
 RNG = np.random.default_rng(0)
 N, D = 40, 5
@@ -34,28 +37,7 @@ def frame(X: np.ndarray = X, names: list[str] = NAMES, **more: Any) -> pd.DataFr
 
 
 def write(folder: Path, ending: str, X: np.ndarray = X, y: np.ndarray = Y, zero_based: bool = False) -> Path:
-    path = folder / f"table{ending}"
-    if ending == ".npz":
-        np.savez(path, X=X, y=y)
-    elif ending == "":
-        path.mkdir(exist_ok=True)
-        np.save(path / "X.npy", X)
-        np.save(path / "y.npy", y)
-    elif ending == ".libsvm":
-        dump_svmlight_file(X, y, str(path), zero_based=zero_based)
-    else:
-        table = pd.DataFrame(X, columns=NAMES[: X.shape[1]]).assign(y=y)
-        table.to_csv(path, index=False) if ending == ".csv" else table.to_parquet(path)
-    return path
-
-
-def read(path: Path, drop: list[str | int], **options: Any) -> Dataset:
-    options = {"path": str(path), "target": None, "scale": "none", "missing": "refuse", "drop": drop, **options}
-    return load(DatasetConfig("file", "file", "none", "random", 0.1, options=options), 0, 0)
-
-
-def values(data: Dataset) -> np.ndarray:
-    return as_values(data.X).rows(np.arange(len(data.y)))
+    return written.write(folder, ending, X, y, zero_based)
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -81,7 +63,7 @@ def test_what_remains_is_the_table_without_the_columns(
     if not in_memory:
         monkeypatch.setattr(tables, "IN_MEMORY", 0)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    data = read(write(tmp_path, ending, zero_based=zero_based), drop)
+    data = read(write(tmp_path, ending, zero_based=zero_based), drop=drop)
     assert np.array_equal(values(data), np.delete(X, [1, 4], axis=1))
     assert np.array_equal(data.y, Y)
     named = ending in (".csv", ".parquet")
@@ -93,11 +75,11 @@ def test_what_remains_is_the_table_without_the_columns(
     left.mkdir()
     if not named:  # the same content as if the columns had never been there
         kept = write(left, ending, np.delete(X, [1, 4], axis=1), zero_based=zero_based)
-        assert data.fingerprint() == read(kept, []).fingerprint()
+        assert data.fingerprint() == read(kept, drop=[]).fingerprint()
 
 
 def test_the_first_index_of_a_libsvm_file_can_be_left_out(tmp_path: Path) -> None:
-    data = read(write(tmp_path, ".libsvm", zero_based=True), [0])
+    data = read(write(tmp_path, ".libsvm", zero_based=True), drop=[0])
     assert np.array_equal(values(data), X[:, 1:])
     assert data.dropped == ((0, ""),)
 
@@ -108,27 +90,27 @@ def test_columns_that_are_left_out_may_hold_anything(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "table.parquet")
     np.savez(tmp_path / "table.npz", X=np.column_stack([X, np.full(N, np.nan)]), y=Y)
     for ending, drop in ((".csv", ["id", "date", "gap"]), (".parquet", ["id", "date", "gap"]), (".npz", [6])):
-        assert np.array_equal(values(read(tmp_path / f"table{ending}", drop)), X)
+        assert np.array_equal(values(read(tmp_path / f"table{ending}", drop=drop)), X)
     with pytest.raises(DataError, match=r"'p-0' is not a number .*or leave the column out with dataset.drop="):
-        read(tmp_path / "table.csv", [])
+        read(tmp_path / "table.csv", drop=[])
 
 
 @pytest.mark.parametrize(
     ("ending", "drop"),
-    [(".csv", 1), (".csv", "Unnamed: 0"), (".csv.gz", 1)],
+    [(".csv", "Unnamed: 0"), (".csv.gz", 1)],
 )
 def test_an_index_that_was_saved_too_can_be_left_out(tmp_path: Path, ending: str, drop: str | int) -> None:
     path, table = tmp_path / f"table{ending}", frame().set_index(np.array([7, *range(N - 1)]))
     table.to_csv(path)
-    data = read(path, [drop])
+    data = read(path, drop=[drop])
     assert np.array_equal(values(data), X)
     assert (list(data.names), data.target) == (NAMES, "y")
     with pytest.raises(DataError, match=r"table.*: column .* has no name.*dataset.drop=\[1\]"):
-        read(path, [])
+        read(path, drop=[])
     run = computed(path, tmp_path / "run", **{"dataset.drop": [drop]})
     new = path.with_name(f"new{ending}")
-    for written in (table, frame()):  # with the index and without
-        written.to_csv(new, index=written is table)
+    for new_table in (table, frame()):  # with the index and without
+        new_table.to_csv(new, index=new_table is table)
         assert np.isfinite(predict(run, new).values).all()
 
 
@@ -154,7 +136,7 @@ def test_an_index_that_was_saved_too_can_be_left_out(tmp_path: Path, ending: str
 def test_what_cannot_be_left_out_is_one_line(tmp_path: Path, ending: str, drop: list[str | int], said: str) -> None:
     path = write(tmp_path, ending)
     with pytest.raises(DataError, match=said) as caught:
-        read(path, drop)
+        read(path, drop=drop)
     assert str(caught.value).startswith(str(path))
 
 
@@ -169,11 +151,11 @@ def test_places_in_messages_count_all_columns(tmp_path: Path) -> None:
     bad = X.copy()
     bad[3, 4] = np.inf
     with pytest.raises(DataError, match="data row 4, column 5: inf"):
-        read(write(tmp_path, ".npz", bad), [2])
+        read(write(tmp_path, ".npz", bad), drop=[2])
     large = X.copy()
     large[3, 4] = 1e40
     with pytest.raises(DataError, match="attribute number 5: its largest"):
-        read(write(tmp_path, ".npz", large), [2])
+        read(write(tmp_path, ".npz", large), drop=[2])
 
 
 def test_the_identity_changes_only_with_columns_to_leave_out() -> None:
@@ -253,8 +235,7 @@ def test_columns_that_look_like_identifiers_are_noticed_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = {
-        "row": np.arange(N) + 1000,  # consecutive
-        "shuffled": RNG.permutation(N),
+        "row": np.arange(N) + 1000,
         "gappy": np.sort(RNG.choice(10**6, N, replace=False)),  # monotone
         "patientID": RNG.permutation(10**4)[:N],  # by name
         "my key": RNG.permutation(10**4)[:N],
@@ -264,13 +245,13 @@ def test_columns_that_look_like_identifiers_are_noticed_once(
         "fluid": RNG.permutation(10**4)[:N],
     }
     frame(**more).to_csv(tmp_path / "table.csv", index=False)
-    line = "attributes 'row', 'shuffled', 'gappy', 'patientID', 'my key' look like identifiers of the rows: "
-    line += "\"dataset.drop=[row,shuffled,gappy,patientID,'my key']\" leaves them out"
+    line = "attributes 'row', 'gappy', 'patientID', 'my key' look like identifiers of the rows: "
+    line += "\"dataset.drop=[row,gappy,patientID,'my key']\" leaves them out"
     words = ["dataset=file", f"dataset.path={tmp_path / 'table.csv'}"]
     assert main(["run", *words, "algo=ridge", "--dry-run"]) == 0
     assert "look like" in capsys.readouterr().out
     assert planned(*words, "algo=ridge").notes.count(line) == 1
-    found = planned(*words, "algo=ridge", "dataset.drop=[row,shuffled,gappy,patientID,10]")
+    found = planned(*words, "algo=ridge", "dataset.drop=[row,gappy,patientID,9]")
     assert not [note for note in found.notes if "identifier" in note]
     with each_once():  # as the cells of a sweep do
         for number in range(2):
@@ -282,18 +263,18 @@ def test_a_column_without_a_name_is_left_out_by_number(tmp_path: Path) -> None:
     path = write(tmp_path, ".npz", np.column_stack([X, np.arange(N)]))
     assert (
         "attribute number 6 looks like an identifier of the rows: dataset.drop=[6] leaves it out"
-        in read(path, []).notes
+        in read(path, drop=[]).notes
     )
-    assert "dataset.drop=[6]" in " ".join(read(path, [2]).notes)
+    assert "dataset.drop=[6]" in " ".join(read(path, drop=[2]).notes)
 
 
 def test_few_rows_gaps_and_predictions_are_no_identifiers(tmp_path: Path) -> None:
     table = pd.DataFrame({"id": np.arange(19), "b": np.zeros(19), "y": np.arange(19)})
     table.to_csv(tmp_path / "table.csv", index=False)
-    assert read(tmp_path / "table.csv", []).notes == ()
+    assert read(tmp_path / "table.csv", drop=[]).notes == ()
     table = frame(id=np.append(np.arange(N - 1.0), np.nan))
     table.to_csv(tmp_path / "table.csv", index=False)
-    assert read(tmp_path / "table.csv", [], missing="unavailable").notes == ()
+    assert read(tmp_path / "table.csv", drop=[], missing="unavailable").notes == ()
 
 
 @pytest.mark.parametrize("name", ["diabetes", "breast_cancer", "wine", "digits_3v5"])
@@ -302,10 +283,88 @@ def test_no_column_of_the_bundled_tables_looks_like_an_identifier(tmp_path: Path
     names = list(data.names) or [f"x{i}" for i in range(data.X.shape[1])]
     table = pd.DataFrame(values(data), columns=names).assign(target=data.y)
     table.to_csv(tmp_path / "table.csv", index=False)
-    assert not [note for note in read(tmp_path / "table.csv", []).notes if "identifier" in note]
-    assert "file" in kinds()
+    assert not [note for note in read(tmp_path / "table.csv", drop=[]).notes if "identifier" in note]
 
 
 def test_positions_leave_out_what_is_no_attribute() -> None:
     assert positions(2, [(3, "")]) == [0, 1]
     assert positions(3, [(0, "id"), (1, "date")]) == [2, 3, 4]
+
+
+FRAME = pd.DataFrame(RNG.normal(size=(N, 3)).round(3), columns=["a", "b", "y"])
+PATIENT = RNG.permutation(10 * N)[:N]
+INDEXES: dict[str, pd.DataFrame] = {
+    "named": FRAME.assign(patient=PATIENT).set_index("patient"),
+    "two": FRAME.assign(site=1, patient=PATIENT).set_index(["site", "patient"]),
+    "unnamed": FRAME.set_index(PATIENT),
+    "range": FRAME,
+    "named range": FRAME.rename_axis("row"),
+    "text": FRAME.set_index(pd.Index([f"p{i}" for i in range(N)], name="name")),
+}
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_an_index_is_neither_attribute_nor_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, in_memory: bool
+) -> None:
+    if not in_memory:
+        monkeypatch.setattr(tables, "IN_MEMORY", 0)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    INDEXES[kind].to_parquet(tmp_path / "t.parquet", row_group_size=7)
+    data = read(tmp_path / "t.parquet")
+    assert (data.names, data.target) == (("a", "b"), "y")
+    assert np.array_equal(np.asarray(data.X), FRAME[["a", "b"]])
+    left_out = [name for name in pq.read_schema(tmp_path / "t.parquet").names if name not in FRAME]
+    assert [name for _, name in data.dropped] == left_out
+    assert any("an index of pandas" in note for note in data.notes) == bool(left_out)
+
+
+def test_an_index_can_be_the_target_or_be_left_out_by_name(tmp_path: Path) -> None:
+    INDEXES["named"].to_parquet(tmp_path / "t.parquet")
+    data = read(tmp_path / "t.parquet", target="patient")
+    assert (data.names, data.target) == (("a", "b", "y"), "patient")
+    assert np.array_equal(data.y, PATIENT)
+    left_out = read(tmp_path / "t.parquet", drop=["patient"])
+    assert (left_out.names, left_out.notes) == (("a", "b"), ())
+    with pytest.raises(DataError, match=r"dataset.drop leaves 1 of 3 attributes"):
+        read(tmp_path / "t.parquet", drop=["a"])
+
+
+@pytest.mark.parametrize("kind", ["named", "unnamed"])
+def test_without_what_pandas_wrote_an_index_is_known_by_the_name_that_pandas_gives_it(
+    tmp_path: Path, kind: str
+) -> None:
+    INDEXES[kind].to_parquet(tmp_path / "t.parquet")
+    table = pq.read_table(tmp_path / "t.parquet")
+    pq.write_table(table.replace_schema_metadata({}), tmp_path / "t.parquet")
+    known = ("patient",) if kind == "named" else ()
+    assert read(tmp_path / "t.parquet", target="y").names == ("a", "b", *known)
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_predictions_do_not_depend_on_an_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = []
+    for name in ("range", "named", "unnamed"):
+        INDEXES[name].to_parquet(tmp_path / f"{name}.parquet")
+    words = ["dataset=file", f"dataset.path={tmp_path / 'named.parquet'}", "algo=aemr", "k=2", "total=50"]
+    assert main(["fit", *words, f"out={tmp_path / 'o'}"]) == 0
+    for name in ("range", "named", "unnamed"):
+        capsys.readouterr()
+        assert main(["predict", str(tmp_path / "o"), str(tmp_path / f"{name}.parquet")]) == 0
+        out.append(capsys.readouterr().out)
+    assert out[0] == out[1] == out[2]
+
+
+def test_a_study_finds_an_index_by_its_name_alone(tmp_path: Path) -> None:
+    INDEXES["named"].to_parquet(tmp_path / "t.parquet")
+    sheet = read_sheet(tmp_path / "t.parquet")
+    assert sheet.names == ("a", "b", "y")
+    assert list(sheet.column("patient", "")) == PATIENT.tolist()
+    study = tmp_path / "s.db"
+    assert main(["study", "create", str(study), f"table={tmp_path / 't.parquet'}", "target=y", "id=patient"]) == 0
+    assert main(["study", "export", str(study), f"out={tmp_path / 'e.csv'}"]) == 0
+    written = pd.read_csv(tmp_path / "e.csv")
+    assert list(written) == ["patient", "a", "b", "y"]
+    assert written["patient"].tolist() == PATIENT.tolist()
+    assert json.loads(pq.read_schema(tmp_path / "t.parquet").metadata[b"pandas"])["index_columns"] == ["patient"]

@@ -1,15 +1,18 @@
 """A user's CSV or NPZ file; other formats are in test_formats.py."""
 
+import gzip
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.file import parse_file
@@ -265,8 +268,9 @@ def test_npz_files_may_have_another_target(tmp_path: Path) -> None:
         ({"X": np.ones((2, 1)), "y": np.ones(2)}, ["two attributes"]),
         ({"X": np.array([["a", "b"]]), "y": np.ones(1)}, ["numbers"]),
         ({"X": np.ones((1, 2)), "y": np.array([1j])}, ["numbers"]),
-        ({"X": np.array([[1, 2], [3, np.nan]]), "y": np.ones(2)}, ["row 2", "column 2", "nan"]),
-        ({"X": np.array([[1, None]], dtype=object), "y": np.ones(1)}, ["Python objects", "X.astype(float)"]),
+        ({"X": np.array([[1, 2], [3, np.nan]]), "y": np.ones(2)}, ["row 2", "column 2: empty or NaN"]),
+        ({"X": np.array([[1, 2], [3, np.inf]]), "y": np.ones(2)}, ["row 2", "column 2: inf is not a finite number"]),
+        ({"X": np.array([[1, None]], dtype=object), "y": np.ones(1)}, ["cannot be read", "Object arrays"]),
     ],
 )
 def test_a_bad_npz_file_gives_a_one_line_message(tmp_path: Path, arrays: dict[str, Any], parts: list[str]) -> None:
@@ -310,3 +314,109 @@ def test_small_numbers_beside_larger_ones_and_two_target_values_are_allowed(tmp_
     assert data.y.tolist() == [1, -1, 1]
     arrays = {"X": np.array([[1, 1e40], [2, 3]]), "y": np.array([1, 2])}
     assert "attribute number 2" in message(npz(tmp_path, **arrays))
+
+
+ROWS = np.random.default_rng(0).normal(size=(30, 5)).round(2)
+
+
+def names_of(path: Path) -> tuple[str, ...]:
+    return parse_file({"path": str(path), "target": None, "scale": "none", "drop": []}).load().names
+
+
+def table(path: Path, header: str) -> Path:
+    d = header.count(",") + 1
+    lines = [",".join(map(str, row)) for row in ROWS[:, :d].tolist()]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "1990,1991,1992,1993,y",
+        "id,400,402.5,405,407.5",
+        "9,8,7,6,target",
+        "2019,2020,y",
+        "x,1,2",
+        "1,b,c,d,5",
+        "PAR1,b,y",
+        "31.5,63,125,250,y",
+    ],
+)
+def test_names_may_be_numbers(tmp_path: Path, header: str) -> None:
+    assert ",".join(names_of(table(tmp_path / "t.csv", header))) in header
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        *("5.1,3.5,1.4,0.2,setosa", "1,2,3,4,?", "1,2,3,4,NA", '1,2,3,4,"1,5"', "1,2,3,4,2020-01-01", "1.5,2.5,yes"),
+        *("1.5,abc,3", "3,1,2,7,x", "nan,1,2,3,x", "1,2,3,4,-"),
+    ],
+)
+def test_a_first_row_of_data_is_not_lost(tmp_path: Path, first: str) -> None:
+    path = table(tmp_path / "t.csv", first)
+    with pytest.raises(
+        DataError, match=r"its first row looks like data, as . of . fields are numbers: write the names"
+    ):
+        names_of(path)
+    assert main(["study", "create", str(tmp_path / "s.db"), f"table={path}"]) == 3
+
+
+def test_a_label_that_comes_again_is_no_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("1,2,3,4,red\n2,3,4,5,blue\n3,4,5,6,red\n")
+    with pytest.raises(DataError, match="looks like data"):
+        names_of(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("1,234", "if it separates thousands, write 1234; if decimals, write 1.234"),
+        ("-12,345", "if it separates thousands, write -12345; if decimals, write -12.345"),
+        ("5,400.0", "has commas between thousands: write 5400.0"),
+        ("1,234,567", "has commas between thousands: write 1234567"),
+        ("1_000", "is not a number"),
+        ("0,234", "has a decimal comma: write numbers with a point, such as 0.234"),
+        ("1234,5", "has a decimal comma: write numbers with a point, such as 1234.5"),
+        ("1.234,5", "such as 1234.5"),
+        ("1,23,4", "is not a number"),
+    ],
+)
+def test_what_a_comma_means(tmp_path: Path, cell: str, said: str) -> None:
+    (tmp_path / "t.csv").write_text(f'a,b,y\n1,2,3\n"{cell}",2,4\n3,2,1\n')
+    with pytest.raises(DataError) as refusal:
+        names_of(tmp_path / "t.csv")
+    assert said in str(refusal.value)
+    (tmp_path / "y.csv").write_text(f'a,b,y\n1,2,3\n1,2,"{cell}"\n3,2,1\n')
+    with pytest.raises(DataError) as refusal:
+        names_of(tmp_path / "y.csv")
+    assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("t.csv", "or name it by its format"),
+        ("t.svm", "is not a finite number"),
+        ("t.npz", "not an NPZ file"),
+        ("t.parquet", "not a Parquet file"),
+    ],
+)
+def test_a_file_under_a_wrong_name_is_refused(tmp_path: Path, name: str, said: str) -> None:
+    path = tmp_path / name
+    frame = pd.DataFrame(ROWS, columns=list("abcdy"))
+    content = gzip.compress(frame.to_csv().encode()) if name == "t.parquet" else frame.to_parquet()
+    path.write_bytes(content or b"")
+    with pytest.raises(DataError, match=said) as refusal:
+        names_of(path)
+    assert str(path) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_index_column_that_pandas_named_is_noticed_in_any_order(tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS, columns=list("abcdy"))
+    frame.insert(0, "Unnamed: 0", range(7, 7 * 31, 7))
+    frame.sample(25, random_state=0).to_csv(tmp_path / "t.csv", index=False)
+    data = parse_file({"path": str(tmp_path / "t.csv"), "target": None, "scale": "none", "missing": "refuse"}).load()
+    assert any("'Unnamed: 0' looks like an identifier" in note for note in data.notes)

@@ -9,7 +9,7 @@ import pytest
 from budgetreg.common.errors import DataError
 from budgetreg.data import tables
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.file import parse_file
+from tests.data.written import read, write
 
 RNG = np.random.default_rng(0)
 WHOLE = RNG.normal(size=(40, 4))
@@ -21,29 +21,16 @@ HINT = "dataset.missing=unavailable"
 
 
 def written(folder: Path, ending: str, X: np.ndarray) -> Path:
-    path = folder / f"table{ending}"
-    if ending == ".npz":
-        np.savez(path, X=X, y=Y)
-    elif not ending:
-        path.mkdir()
-        np.save(path / "X.npy", X)
-        np.save(path / "y.npy", Y)
-    else:
-        frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
-        frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path, index=False, row_group_size=7)
-    return path
+    return write(folder, ending, X, Y)
 
 
 def loaded(path: Path, missing: str | None, scale: str = "none") -> Dataset:
-    options = {"path": str(path), "target": None, "scale": scale, **({"missing": missing} if missing else {})}
-    return parse_file(options).load()
+    return read(path, missing=missing, scale=scale)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ""])
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_the_mask_shows_which_cells_have_a_value(tmp_path, monkeypatch, ending, in_memory):
-    if ending == ".parquet":
-        pytest.importorskip("pyarrow")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(tables, "CHUNK_ENTRIES", 30)
     if not in_memory:
@@ -149,14 +136,14 @@ def test_words_for_missing_values_are_those_of_the_user(tmp_path, monkeypatch, e
     path = written(tmp_path, ending, marked)
     if ending == ".csv":  # text, too
         path.write_text(path.read_text().replace("-999.0,", "?,", 3))
-    options = {"path": str(path), "target": None, "scale": "none", "missing_values": ["?", "-999"]}
+    words = ["?", "-999"]
     for in_memory in (1 << 20, 0):
         monkeypatch.setattr(tables, "IN_MEMORY", in_memory)
-        data = parse_file({**options, "missing": "unavailable"}).load()
+        data = read(path, missing="unavailable", missing_values=words)
         np.testing.assert_array_equal(data.available, np.delete(~GAPS, 2, axis=0))
         np.testing.assert_array_equal(data.X, np.delete(np.where(GAPS, 0, WHOLE), 2, axis=0))
     with pytest.raises(DataError, match=r"nan is not a finite|empty or NaN") as error:
-        parse_file({**options, "missing": "refuse"}).load()
+        read(path, missing_values=words)
     assert HINT in str(error.value)
 
 

@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetreg.common.errors import ConfigError
 from budgetreg.data import dataset as data_values
 from budgetreg.data import distributions as module
 from budgetreg.data.dataset import Dataset, as_values
 from budgetreg.data.distributions import PowerLaw
-from budgetreg.data.registry import kinds, load
-from budgetreg.protocol.configuration import DatasetConfig
+from budgetreg.data.registry import kinds
 
 OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_test": 100, "implicit": False}
 
@@ -132,21 +130,6 @@ def test_weights_that_cancel_are_drawn_again() -> None:
         assert draw(repetition=repetition, norm="linf", alpha=0, d=2, n=3, n_test=1).y.all()
 
 
-def test_repetitions_and_seeds_differ() -> None:
-    first = draw()
-    assert np.array_equal(draw().X, first.X)
-    assert np.array_equal(draw().y, first.y)
-    for other in (draw(repetition=1), draw(seed=1)):
-        assert not np.array_equal(other.X, first.X)
-
-
-def test_more_examples_keep_the_earlier_ones() -> None:
-    small, large = draw(n=50, n_test=10), draw(n=80, n_test=10)
-    assert np.array_equal(large.X[:50], small.X[:50])
-    assert np.array_equal(large.X[80:], small.X[50:])
-    assert np.array_equal(large.y[:50], small.y[:50])
-
-
 def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = draw(n=100)
     monkeypatch.setattr(data_values, "BLOCK_ROWS", 7)
@@ -169,43 +152,3 @@ def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_the_name_identifies_the_distribution(changes: dict[str, Any], name: str) -> None:
     assert draw(n=1, n_test=1, **changes).name == name
-
-
-def test_load_draws_for_each_repetition() -> None:
-    config = DatasetConfig(
-        name="power_law",
-        kind="power_law",
-        center="none",
-        split="official",
-        test_fraction=0.1,
-        options=OPTIONS,
-    )
-    assert np.array_equal(load(config, 3, 2).X, draw(3, 2).X)
-    assert not np.array_equal(load(config, 3, 2).X, load(config, 3, 1).X)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"d": 0},
-        {"d": 2.5},
-        {"d": True},
-        {"d": None},
-        {"n": -1},
-        {"n_test": 0},
-        {"norm": "l1"},
-        {"alpha": 1},
-        {"implicit": "yes"},
-        {"radius": 0},
-        {"radius": 1.5},
-        {"radius": None},
-        {"alpha": float("nan")},
-        {"alpha": float("-inf")},
-        {"alpha": "steep"},
-        {"alpha": None},
-    ],
-)
-def test_messages_name_impossible_options(change: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=f"dataset.{next(iter(change))}") as caught:
-        kinds()["power_law"].parse(OPTIONS | change)
-    assert "\n" not in str(caught.value)

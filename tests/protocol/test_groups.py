@@ -14,7 +14,7 @@ from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
 from budgetreg.common.errors import BudgetExceeded, ConfigError, DataError
-from budgetreg.data.attributes import read_groups, read_prices
+from budgetreg.data.attributes import Columns, groups_in, prices_in, read_list
 from budgetreg.data.dataset import Groups, numbered
 from budgetreg.data.registry import load, prices_of
 from budgetreg.metering.accessor import Accessor
@@ -111,20 +111,6 @@ def test_groups_have_a_list_of_their_own_or_are_in_that_of_prices(table: Path) -
         load(configured(*words, f"dataset.groups={table.parent / 'groups.csv'}", prices_list).dataset, 0, 0)
 
 
-def test_categories_of_one_column_are_proposed_as_a_group(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    apart = {"s_1": rng.integers(2, size=60), "s_2": rng.integers(2, size=60)}
-    frame = pd.get_dummies(pd.DataFrame({**apart, "Unit": rng.choice(list("abc"), 60)})).assign(y=rng.normal(size=60))
-    frame.to_csv(tmp_path / "table.csv", index=False)
-    words = ("dataset=file", f"dataset.path={tmp_path / 'table.csv'}", "algo=aemr", "k=2")
-    (note,) = (note for note in planned(*words).notes if "categories" in note)
-    assert note.startswith("columns Unit_* look like the categories of one column")
-    (tmp_path / "groups.csv").write_text("attribute,group\nUnit_a,u\nUnit_b,u\nUnit_c,u\n")
-    grouped = planned(*words, f"dataset.groups={tmp_path / 'groups.csv'}")
-    assert grouped.groups is not None
-    assert not any("categories" in note for note in grouped.notes)
-
-
 def test_a_total_buys_whole_groups_and_full_rows_cost_them(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("dataset=file", f"dataset.path={table}", f"dataset.groups={table.parent / 'groups.csv'}")
     plan = planned(*words, "algo=ridge", "k=4", "total=100")
@@ -195,41 +181,40 @@ def test_a_finished_run_is_repriced_by_group(table: Path) -> None:
     ("text", "said"),
     [
         ("attribute,group\na,x\nzz,x\n", "line 3: the data have no attribute 'zz'; attributes: a, b"),
-        ("attribute,group\na,x\nb,x\n1,z\n", "line 4: attribute '1' has a group already, on line 2"),
-        ("attribute,group\na,x\nb, \n", "line 3: attribute 'b': the group has no name"),
+        ("attribute,group\na,x\nb,x\n1,z\n", "line 4: attribute '1' is there already: line 2"),
         ("attribute,panel\na,x\n", "line 1 must name the column 'group' once; a list of groups needs the columns"),
         ("attribute,group,price\na,x,1\n", "line 1: no column 'price' is known"),
-        ("attribute,group,group\na,x,x\n", "line 1 must name the column 'group' once"),
+        ("attribute,group,group\na,x,x\n", "line 1: two columns are named 'group': rename one"),
         ("attribute,group\na\n", "line 2: 1 fields, but the header has 2"),
-        ("", "line 1 must name the column 'attribute' once"),
+        ("group\nx\n", "line 1 must name the column 'attribute' once"),
     ],
 )
 def test_lists_of_groups_that_cannot_be_used_are_one_line(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "groups.csv").write_text(text)
     with pytest.raises(DataError) as caught:
-        read_groups(tmp_path / "groups.csv", NAMES, 7)
+        groups_in(read_list(tmp_path / "groups.csv", "dataset.groups"), Columns.of(NAMES, 7))
     assert str(caught.value).startswith(f"{tmp_path / 'groups.csv'}: {said}")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("g,10,panel", "g,11,panel", "line 8: attribute 'g': its group has the price 10 already, on line 2"),
-        ("e,5,dummies\nf,5,dummies", "e,,dummies\nf,,dummies", "no price for e, f: each of the 7 attributes needs one"),
-        ("d,2,", "d,,", "line 5: attribute 'd': cost: '' is not a number"),
+        ("g,10,panel", "g,11,panel", "the group of 'g' has the price 10 already"),
+        ("e,5,dummies\nf,5,dummies", "e,,dummies\nf,,dummies", "no price for 'e', 'f': each of"),
+        ("d,2,", "d,,", "no price for 'd'"),
         (
             "cost,group",
             "cost,panel",
             "line 1: no column 'panel' is known; a price list has the columns attribute,cost",
         ),
-        ("b,1,", "b,x,", "line 3: attribute 'b': cost: 'x' is not a number"),
+        ("b,1,", "b,x,", "line 3, column 'cost': 'x' is not a number"),
     ],
 )
 def test_prices_of_groups_that_cannot_be_used_are_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in PRICES
     (tmp_path / "prices.csv").write_text(PRICES.replace(old, new))
     with pytest.raises(DataError) as caught:
-        read_prices(tmp_path / "prices.csv", NAMES, 7, groups=Groups(HEADS))
+        prices_in(read_list(tmp_path / "prices.csv", "dataset.costs"), Columns.of(NAMES, 7), Groups(HEADS))
     assert str(caught.value).startswith(f"{tmp_path / 'prices.csv'}: {said}")
 
 
@@ -303,3 +288,17 @@ def test_the_budget_counts_groups() -> None:
     with pytest.raises(BudgetExceeded, match="the budget is 2"):
         accessor.reveal_block(np.array([[[3]]]))
     assert accessor.bill().total.tolist() == [[2]]
+
+
+def test_categories_of_one_column_are_proposed_as_a_group(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    apart = {"s_1": rng.integers(2, size=60), "s_2": rng.integers(2, size=60)}
+    frame = pd.get_dummies(pd.DataFrame({**apart, "Unit": rng.choice(list("abc"), 60)})).assign(y=rng.normal(size=60))
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    words = ("dataset=file", f"dataset.path={tmp_path / 'table.csv'}", "algo=aemr", "k=2")
+    (note,) = (note for note in planned(*words).notes if "categories" in note)
+    assert note.startswith("columns Unit_* look like the categories of one column")
+    (tmp_path / "groups.csv").write_text("attribute,group\nUnit_a,u\nUnit_b,u\nUnit_c,u\n")
+    grouped = planned(*words, f"dataset.groups={tmp_path / 'groups.csv'}")
+    assert grouped.groups is not None
+    assert not any("categories" in note for note in grouped.notes)
