@@ -235,7 +235,8 @@ def test_columns_that_look_like_identifiers_are_noticed_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = {
-        "row": np.arange(N) + 1000,
+        "row": np.arange(N) + 1000,  # consecutive
+        "shuffled": RNG.permutation(N),
         "gappy": np.sort(RNG.choice(10**6, N, replace=False)),  # monotone
         "patientID": RNG.permutation(10**4)[:N],  # by name
         "my key": RNG.permutation(10**4)[:N],
@@ -245,13 +246,13 @@ def test_columns_that_look_like_identifiers_are_noticed_once(
         "fluid": RNG.permutation(10**4)[:N],
     }
     frame(**more).to_csv(tmp_path / "table.csv", index=False)
-    line = "attributes 'row', 'gappy', 'patientID', 'my key' look like identifiers of the rows: "
-    line += "\"dataset.drop=[row,gappy,patientID,'my key']\" leaves them out"
+    line = "attributes 'row', 'shuffled', 'gappy', 'patientID', 'my key' look like identifiers of the rows: "
+    line += "\"dataset.drop=[row,shuffled,gappy,patientID,'my key']\" leaves them out"
     words = ["dataset=file", f"dataset.path={tmp_path / 'table.csv'}"]
     assert main(["run", *words, "algo=ridge", "--dry-run"]) == 0
     assert "look like" in capsys.readouterr().out
     assert planned(*words, "algo=ridge").notes.count(line) == 1
-    found = planned(*words, "algo=ridge", "dataset.drop=[row,gappy,patientID,9]")
+    found = planned(*words, "algo=ridge", "dataset.drop=[row,shuffled,gappy,patientID,10]")
     assert not [note for note in found.notes if "identifier" in note]
     with each_once():  # as the cells of a sweep do
         for number in range(2):
