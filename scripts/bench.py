@@ -163,7 +163,7 @@ def draw(
             ax.set_ylim(0, 1.1 * every.max())
         set_ticks(ax)
         grid(ax)
-        drawn.finish(finding, 0)
+        drawn.finish(finding, {})
         ends = [
             End(label, times.index[-1], times["time"].iloc[-1], look.colour, look.heavy)
             for label, (times, look) in lines.items()

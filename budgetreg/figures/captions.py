@@ -17,6 +17,11 @@ from budgetreg.runs.series import Series
 
 _WIDTH = 100
 _SMALL, _LARGE = 1e-3, 1e12  # numbers with an interval have an exponent if they are beyond
+BANDS = {
+    "interval": "90 % interval of the mean, {times}",
+    "spread": "5 to 95 % of {times}",
+}
+"""What the legend calls a band."""
 _LINES = {
     "interval": "Lines are means over repetitions. Bands are 90 % intervals of the mean, from 2000 bootstrap resamples "
     "of the repetitions; fewer than 5 repetitions have none.",

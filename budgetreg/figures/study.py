@@ -6,17 +6,8 @@ from typing import Any
 import numpy as np
 
 from budgetreg.common.notices import in_one_line
-from budgetreg.figures.canvas import (
-    Artist,
-    Axes,
-    Drawn,
-    Figure,
-    Patch,
-    grid,
-    legend,
-    set_ticks,
-    write_finding,
-)
+from budgetreg.figures import canvas
+from budgetreg.figures.canvas import Artist, Axes, Drawn, Figure, Patch, grid, set_ticks
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.looks import COLOURS
 from budgetreg.figures.specification import Drawing
@@ -45,8 +36,8 @@ def draw_study(study: Study, drawing: Drawing) -> Drawn:
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     entries = _draw_error(left, bill, history)
     entries |= _draw_attributes(right, n, shown)
-    write_finding(figure, in_one_line(_finding(name, bill, history)))
-    legend(figure, entries, 4)
+    canvas.write_finding(figure, in_one_line(_finding(name, bill, history)))
+    canvas.legend(figure, entries, 4)
     title = (
         f"{n} examples, {len(bill.by_attribute)} attributes; {bill.total:,g} {bill.unit} spent, {bill.on_order:,g} on "
         "order."
@@ -100,7 +91,7 @@ def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict
         entries[f"on order: {bill.on_order:,g} {in_one_line(bill.unit)}"] = ax.axvspan(
             bill.total, bill.total + bill.on_order, color=COLOURS["orange"], alpha=0.3, linewidth=0
         )
-    ax.axhline(1.0, color="grey", linewidth=0.8, zorder=1)
+    canvas.across(ax, 1.0, "grey")
     ax.set_xlim(left=0)
     ax.set_ylim(0, None)
     ax.set_xlabel(in_one_line(f"spent ({bill.unit})"))

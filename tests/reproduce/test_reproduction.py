@@ -323,15 +323,6 @@ def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFi
     assert "paper" not in Path("results/README.md").read_text().partition("## How")[0].replace("| paper |", "")
 
 
-def test_a_figure_may_show_the_results_of_another_recipe_too(reproduced: Path) -> None:
-    caption = reproduced / "curves.txt"
-    before = caption.read_text().count("digits_3v5, AELR")
-    recipe = Path("conf/experiment/paper/toy.yaml")
-    recipe.write_text(RECIPE.replace("x_scale", "beside: [paper/toy], x_scale"))
-    assert main(["reproduce", "paper/toy"]) == 0
-    assert caption.read_text().count("digits_3v5, AELR") == 2 * before > 0
-
-
 def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refused(*words: str) -> str:
         assert main(["reproduce", *words]) == 2
@@ -347,8 +338,6 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
     assert "figure.panles: no such key (did you mean 'panels'?)" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("x_scale", "x: piad, x_scale"))
     assert "the variable on the x axis must be one of attributes, paid, " in refused("paper/toy")
-    recipe.write_text(RECIPE.replace("x_scale", "beside: [paper/joy], x_scale"))
-    assert "figure.beside: paper/joy: no such recipe (did you mean 'paper/toy'?)" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("digits_3v5", "digits"))
     assert "paper/toy: " in refused("paper/toy")
     recipe.write_text(RECIPE.replace("claims:", "claims: ["))
