@@ -22,6 +22,7 @@ _SIZE = (6.4, 4.6)  # inches
 _OCTAVES = 0.24  # over which learners with the same k are spread
 _APART = 1 / 13  # of the axis, between two learners that see full rows
 _RING: dict[str, Any] = {"marker": "o", "markersize": 15, "markerfacecolor": "none", "markeredgecolor": "black"}
+_BARS: dict[str, Any] = {"linewidth": 1.6, "elinewidth": 1.0, "capsize": 2.5}
 _UNPAID: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "zorder": 3}
 _TOP = 1.2
 """Where the axis ends if something lies beyond, in units of the error without attributes."""
@@ -237,9 +238,7 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
             label=None if algo in full else algo,
             color=colour,
             marker=marker,
-            linewidth=1.6,
-            elinewidth=1.0,
-            capsize=2.5,
+            **_BARS,
         )
         ax.plot(x[beyond], error[beyond], color=colour, marker=marker, **_UNPAID)
         _arrows(ax, x, error, high, top, colour)

@@ -10,7 +10,6 @@ import pytest
 from budgetreg.common.errors import ConfigError
 from budgetreg.figures.paired import differences, draw_paired
 from budgetreg.figures.points import draw_bills, draw_ratios, draw_relative, draw_scaling, ratios_of, relative_to_best
-from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import ATTRIBUTES, RELATIVE, Drawing, axes_of, parse
 from budgetreg.runs.series import Series, labelled, read_folder, read_series
 from tests.figures.drawn import drawn, of_series
@@ -206,18 +205,6 @@ def test_published_numbers_are_points_or_curves(published_as: str, marker: str, 
     (line,) = (line for line in ax.lines if line.get_xdata()[0] == 50 and len(line.get_xdata()) == 2)
     assert (line.get_marker(), line.get_linestyle()) == (marker, dash)
     assert line.get_ydata().tolist() == [0.9, 0.8]
-
-
-@pytest.mark.slow
-def test_files_have_the_same_bytes_each_time(tmp_path: Path) -> None:
-    for number, algo in enumerate(("aelr", "aer")):
-        paid_run(tmp_path / "runs" / str(number), 10, 0, algo=algo, repetitions=2)
-    series, drawing = read_series([tmp_path / "runs"]), Drawing(against="aelr")
-    for kind in ("paired", "ratios", "bills"):
-        of_kind = replace(drawing, kind=kind)
-        first, second = (plot(series, tmp_path / place, kind, of_kind) for place in ("first", "second"))
-        assert [path.name for path in first] == [f"{kind}.png", f"{kind}.pdf", f"{kind}.txt"]
-        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
 
 def test_panels_of_curves_have_the_order_of_their_titles(tmp_path: Path) -> None:

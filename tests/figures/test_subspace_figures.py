@@ -138,14 +138,11 @@ def test_captions_describe_subspaces(tmp_path):
     assert "cross-validation" not in text
 
 
-def test_each_learner_has_a_description_and_a_style(tmp_path):
+def test_a_learner_has_a_description():
     config = {"algo": {"core": "second_moment", "update": "passive", "grid": {}}, "tuning": {"name": "cv"}}
     (learner,) = [line for line in about_config(config) if line.startswith("learner")]
     assert "leading eigenvectors" in learner
     assert "k per example on average" in learner
-    names = ["popca", "popca_passive", "popca_importance", "mbeg", "mbeg_plus"]
-    names += ["pca", "zero_filled_pca", "oja", "grouse", "petrels", "prime_pca"]
-    assert len({style(name) for name in names}) == len({style(name).colour for name in names}) == len(names)
 
 
 def test_budgets_of_one_learner_look_different(tmp_path):
