@@ -128,10 +128,7 @@ class Case:
         if text is None:
             return begin
         times = float(text.removesuffix(_PER_RATIO))
-        return max(
-            begin,
-            *(self.comparison.position(a, times * a.d / a.attributes_per_example) for a in self._of["a"]),
-        )
+        return max(begin, *(self.comparison.position(a, times * a.d / a.attributes_per_example) for a in self._of["a"]))
 
     def targets(self, means: Means) -> tuple[np.ndarray, np.ndarray]:
         """Return the points at which the learner ``a`` is compared with given numbers, and these numbers."""

@@ -120,7 +120,9 @@ def draw_ratios(series: Sequence[Series], drawing: Drawing) -> Drawn:
             if label in of_panel:
                 _draw_ratio(place.ax, row, of_panel[label], looks[label].colour, looks[label].marker)
         place.ax.axvline(1, color=canvas.GREY, linewidth=1.0, zorder=1)
-        _name_rows(place, labels)
+        place.ax.set_yticks(range(len(labels)), canvas.folded_ticks(labels))
+        place.ax.set_ylim(len(labels) - 0.5, -0.5)  # the first one is at the top
+        place.ax.tick_params(labelleft=place.first)
         place.ax.set_xscale("log")
         place.ax.set_xlim(low / _MARGIN, high * _MARGIN)
         set_ticks(place.ax, y=False)
@@ -268,13 +270,6 @@ def _panels(
     for place, part in zip(drawn.places, parts, strict=True):
         place.ax.set_title(canvas.folded(drawing.title(part)), loc="left", fontsize=10)
     return drawn, list(zip(drawn.places, parts, strict=True))
-
-
-def _name_rows(place: canvas.Panel, labels: Sequence[str]) -> None:
-    """Write the labels beside the rows, the first one at the top, once for panels that share them."""
-    place.ax.set_yticks(range(len(labels)), canvas.folded_ticks(labels))
-    place.ax.set_ylim(len(labels) - 0.5, -0.5)
-    place.ax.tick_params(labelleft=place.first)
 
 
 def _label(learner: tuple[str, str]) -> str:

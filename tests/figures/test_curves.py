@@ -15,7 +15,6 @@ import pytest
 
 import budgetreg
 from budgetreg.analysis.theory import excess_bound
-from budgetreg.config import catalogue
 from budgetreg.data.distributions import Gaussian
 from budgetreg.figures.captions import about_config
 from budgetreg.figures.looks import style
@@ -59,11 +58,7 @@ def test_the_bound_for_normal_data_is_a_line_that_ends_at_its_value(tmp_path: Pa
 
 @pytest.mark.slow
 def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
-    folders = [
-        write_run(tmp_path / "a"),
-        write_run(tmp_path / "b", algo="aer"),
-        write_run(tmp_path / "c", k=8),
-    ]
+    folders = [write_run(tmp_path / "a"), write_run(tmp_path / "b", algo="aer"), write_run(tmp_path / "c", k=8)]
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context({"font.size": 20, "font.family": "serif", "lines.linewidth": 9}):
         written = plot(read_series(folders), tmp_path / "new/folder", "fig1")
@@ -130,11 +125,7 @@ def test_each_data_set_has_a_panel_and_each_label_one_colour(tmp_path: Path) -> 
     write_run(tmp_path / "4", dataset="power_law")
     figure, _ = drawn(tmp_path)
     panels = figure.axes
-    assert [ax.get_title("left") for ax in panels] == [
-        "digits_3v5, k = 4",
-        "mnist_3v5, k = 4",
-        "power_law, k = 4",
-    ]
+    assert [ax.get_title("left") for ax in panels] == ["digits_3v5, k = 4", "mnist_3v5, k = 4", "power_law, k = 4"]
     # Each panel has a line at the zero predictor's error and one per series.
     assert [len(ax.lines) for ax in panels] == [2, 3, 2]
     assert len({line.get_color() for line in panels[1].lines[1:]}) == 2
@@ -313,34 +304,6 @@ def test_targets_beyond_the_radius_have_no_bound(tmp_path: Path) -> None:
     figure, text = drawn(folder)
     assert len(figure.axes[0].lines) == 2
     assert "|y| <= B" in text
-
-
-def test_no_two_learners_share_colour_and_marker() -> None:
-    names = catalogue.options("algo")
-    assert len(set(map(style, names))) == len(names)
-    figures = [
-        "aer aerr aelr ddaerr ddaelr ddaerr_two_phase ddaelr_two_phase aesvr baseline naive aemr aeml ridge",
-        "popca popca_passive popca_importance mbeg mbeg_plus pca oja grouse petrels prime_pca aefa aefa_streaming "
-        "zero_filled_pca",
-    ]
-    for learners in map(str.split, figures):
-        assert len({style(algo).colour for algo in learners}) == len(learners)
-
-
-def test_our_learners_are_heavy_and_those_that_see_full_rows_are_black_or_dark_grey_if_online() -> None:
-    styles = {algo: style(algo) for algo in catalogue.options("algo")}
-    assert {algo for algo, each in styles.items() if each.heavy} == {
-        "aemr",
-        "aeml",
-        "aefa",
-        "aefa_streaming",
-        "popca_importance",
-        "mbeg_plus",
-    }
-    black = {algo for algo, each in styles.items() if each.colour == "#000000"}
-    assert black == {"ridge", "lasso", "pca"}
-    assert {style(algo).colour for algo in ("online_ridge", "online_lasso")} == {"#5F5F5F"}
-    assert style("somebody's new one") == style("somebody's new one")
 
 
 @pytest.mark.slow

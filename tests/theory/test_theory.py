@@ -50,12 +50,7 @@ def eg_regret(eta, B, G, d, m):
     return B * (log(2 * d) / (eta * m) + 5 * eta * G**2)
 
 
-problems = {
-    "B": st.floats(0.1, 50),
-    "d": st.integers(2, 1000),
-    "m": st.integers(20, 10**6),
-    "k_x": st.integers(1, 50),
-}
+problems = {"B": st.floats(0.1, 50), "d": st.integers(2, 1000), "m": st.integers(20, 10**6), "k_x": st.integers(1, 50)}
 
 
 @given(**problems)
