@@ -14,7 +14,7 @@ from budgetreg.analysis.comparisons import savings_csv
 from budgetreg.common.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.common.files import digest, write_atomically
 from budgetreg.common.notices import say, say_on_terminal
-from budgetreg.figures.registry import Receipt, plot
+from budgetreg.figures import Receipt, plot
 from budgetreg.figures.specification import axes_of, worst
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe

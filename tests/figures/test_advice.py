@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.analysis.intervals import Estimate
+from budgetreg.figures import plot
 from budgetreg.figures.advice import NAME, about_full_rows, advice_table, answer, draw_advice
-from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing
 from tests.analysis.test_claims import falling, series
 from tests.figures.drawn import legend_of

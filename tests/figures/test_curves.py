@@ -16,9 +16,9 @@ import pytest
 import budgetreg
 from budgetreg.analysis.theory import excess_bound
 from budgetreg.data.distributions import Gaussian
+from budgetreg.figures import plot, plot_run
 from budgetreg.figures.captions import about_config
 from budgetreg.figures.looks import style
-from budgetreg.figures.registry import plot, plot_run
 from budgetreg.runs.series import read_series
 from tests.figures.drawn import drawn, labels_of, legend_of
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
@@ -63,7 +63,7 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
     with matplotlib.rc_context({"font.size": 20, "font.family": "serif", "lines.linewidth": 9}):
         written = plot(read_series(folders), tmp_path / "new/folder", "fig1")
     assert dict(matplotlib.rcParams) == before
-    script = "import sys; from pathlib import Path; from budgetreg.figures.registry import plot\n"
+    script = "import sys; from pathlib import Path; from budgetreg.figures import plot\n"
     script += "from budgetreg.runs.series import read_series\n"
     script += "plot(read_series(map(Path, sys.argv[1:])), Path(), 'fig1')"
     arguments = [sys.executable, "-c", script, *map(str, reversed(folders))]

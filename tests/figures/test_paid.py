@@ -9,7 +9,7 @@ import pytest
 
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.common.errors import DataError
-from budgetreg.figures.registry import plot_run
+from budgetreg.figures import plot_run
 from budgetreg.figures.specification import axes_of, parse
 from budgetreg.runs.series import along, mean_curve, read_series
 from tests.figures.drawn import drawn, legend_of, of_series
