@@ -177,7 +177,7 @@ def draw_study(study: "Study", folder: str | Path | None = None) -> list[Path]:
     list of Path
         A picture, a PDF file and a caption, named as the study is.
     """
-    from budgetreg.figures.registry import plot
+    from budgetreg.figures import plot
     from budgetreg.figures.specification import Drawing
 
     with suppress(DataError):  # with too few values there is no estimate, but the bill is drawn
@@ -242,7 +242,7 @@ def _finished(plan: "Plan", draw: bool) -> "Results":
 
 def _draw(folder: Path) -> None:
     """Draw the run in a folder, unless its figure is current."""
-    from budgetreg.figures.registry import Receipt, plot_run
+    from budgetreg.figures import Receipt, plot_run
 
     receipt = Receipt(folder, digest((folder / MANIFEST).read_bytes()))
     if not receipt.holds(CURVE_FILES):

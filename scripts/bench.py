@@ -271,7 +271,7 @@ def draw(frame: pd.DataFrame) -> None:
             ends.append(End(f"{look.name} {split}", last["d"], last["us_per_replica_step"], look.colour, False))
         set_ticks(ax)
         grid(ax)
-        drawn.finish(FINDING.format(frame["ratio"].max()), 0)
+        drawn.finish(FINDING.format(frame["ratio"].max()), {})
         label_ends(drawn.figure, {ax: ends})
         write_figure(drawn.figure, CAPTION, RESULTS, "growth")
 

@@ -54,7 +54,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(folder: Path) -> list[Path]:
         return []
 
-    monkeypatch.setattr("budgetreg.figures.registry.plot_run", nothing)
+    monkeypatch.setattr("budgetreg.figures.plot_run", nothing)
 
 
 @pytest.fixture

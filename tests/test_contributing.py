@@ -20,8 +20,8 @@ TRIAL = """
 import sys
 from budgetreg.testing import checks
 from budgetreg.cli.app import main
-from budgetreg.figures import registry
-registry.plot_run = lambda folder: None
+from budgetreg import figures
+figures.plot_run = lambda folder: None
 tiny = "repetitions=1 checkpoints=1 tuning=fixed tuning.B=1 tuning.eta=0.1 dataset.d=4 dataset.n=400 out=runs".split()
 for words in (
     ["list"],

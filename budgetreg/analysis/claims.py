@@ -1,16 +1,30 @@
 """The claims of a recipe: tests on curves, each with the verdict ``holds``, ``fails`` or ``undecided``.
 
 A claim is a statistic of curves and a region in which it must lie. One rule decides: the claim holds if the
-statistic's interval lies in the region, fails if it lies outside, and is undecided otherwise.
+statistic's interval lies in the region, fails if it lies outside, and is undecided otherwise. The kinds are:
+
+- ``below``: a lies below b, or below ``times`` b, wherever both have a curve
+- ``buys_more``: a lies below b at any spending, also where one curve has ended or that of b has not begun
+- ``ratio``: of the error of a to that of b
+- ``spread``: the ratio of their standard deviations
+- ``slope``: of a, or of its excess over ``above``, on log axes
+- ``near``: a lies near each published point, or near a value
+- ``inside``: published values lie inside the spread of a
+- ``monotone``: the gap between a and b moves one way over a key
+- ``exponent``: the slope, on log axes, of what a needs to fall to a level, over a variable
+
+With ``from_examples: 2d/k`` a comparison begins at the first checkpoint of a with at least 2 d / k examples, when each
+attribute was seen twice on average. Without ``at``, the kinds ``ratio``, ``spread`` and ``monotone`` compare at the
+last point that all their curves reach.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf, isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +40,10 @@ from budgetreg.config.options import (
     NUMBER,
     POSITIVE,
     TEXT,
+    Option,
+    Options,
     Requirement,
-    Rules,
-    check,
+    checked,
     one_of,
 )
 from budgetreg.runs.series import Series, of
@@ -113,10 +128,7 @@ class Case:
         if text is None:
             return begin
         times = float(text.removesuffix(_PER_RATIO))
-        return max(
-            begin,
-            *(self.comparison.position(a, times * a.d / a.attributes_per_example) for a in self._of["a"]),
-        )
+        return max(begin, *(self.comparison.position(a, times * a.d / a.attributes_per_example) for a in self._of["a"]))
 
     def targets(self, means: Means) -> tuple[np.ndarray, np.ndarray]:
         """Return the points at which the learner ``a`` is compared with given numbers, and these numbers."""
@@ -288,107 +300,80 @@ def _is_multiple(value: Any) -> bool:
 
 
 _LEARNER = NAME | MAPPING
-_RULES: Rules = {
-    "a": ("the learner", _LEARNER),
-    "b": ("the other learner", _LEARNER),
-    "minus": ("the learner whose error is subtracted from both", _LEARNER | NOTHING),
-    "from": ("where it begins", POSITIVE | NOTHING),
-    "from_examples": (
-        "the examples of a it begins after",
-        Requirement(f"a multiple of d/k such as 2{_PER_RATIO}", _is_multiple) | NOTHING,
-    ),
-    "at": ("where it is compared", POSITIVE | NOTHING),
-    "times": ("the multiple of b that a is compared with", POSITIVE),
-    "above": ("the error that is subtracted", NUMBER),
-    "value": ("the number it is compared with", NUMBER | NOTHING),
-    "within": ("where it must lie", Requirement("two increasing numbers, one of them perhaps null", _is_within)),
-    "tolerance": ("the tolerance", POSITIVE),
-    "share": ("the least share of repetitions on either side", FRACTION),
-    "over": ("what is varied", NAME),
-    "direction": ("the direction", one_of("increasing", "decreasing")),
-    "level": ("the level", POSITIVE),
+_WITHIN = Requirement("two increasing numbers, one of them perhaps null", _is_within)
+_MULTIPLE = Requirement(f"a multiple of d/k such as 2{_PER_RATIO}", _is_multiple)
+_OPTIONS: Options = {
+    "a": Option("the learner", _LEARNER),
+    "b": Option("the other learner", _LEARNER),
+    "minus": Option("the learner whose error is subtracted from both", _LEARNER | NOTHING, None),
+    "from": Option("where it begins", POSITIVE | NOTHING, None),
+    "from_examples": Option("the examples of a it begins after", _MULTIPLE | NOTHING, None),
+    "at": Option("where it is compared", POSITIVE | NOTHING, None),
+    "times": Option("the multiple of b that a is compared with", POSITIVE, 1),
+    "above": Option("the error that is subtracted", NUMBER, 0),
+    "value": Option("the number it is compared with", NUMBER | NOTHING, None),
+    "within": Option("where it must lie", _WITHIN),
+    "tolerance": Option("the tolerance", POSITIVE),
+    "share": Option("the least share of repetitions on either side", FRACTION, 0.05),
+    "over": Option("what is varied", NAME),
+    "direction": Option("the direction", one_of("increasing", "decreasing")),
+    "level": Option("the level", POSITIVE),
 }
-_POINTS: Rules = {"at": ("where it is compared", POSITIVE | LIST | NOTHING)}
-_COMMON: Rules = {
-    "id": ("the claim's name", NAME),
-    "says": ("what the paper says", TEXT),
-    "kind": ("the kind", NAME),
-    "where": ("the condition on all curves", MAPPING),
-    "measure": ("what is measured", NAME),
-    "x": ("what it is measured against", NAME),
-    "across": ("how several curves become one", one_of(*ACROSS) | NOTHING),
-    "also": ("other recipes", LIST),
+_POINTS = Option("where it is compared", POSITIVE | LIST | NOTHING, None)
+_COMMON: Options = {
+    "id": Option("the claim's name", NAME),
+    "says": Option("what the paper says", TEXT),
+    "kind": Option("the kind", NAME),
+    "where": Option("the condition on all curves", MAPPING, {}),
+    "measure": Option("what is measured", NAME, "test_relative"),
+    "x": Option("what it is measured against", NAME, "attributes"),
+    "across": Option("how several curves become one", one_of(*ACROSS) | NOTHING, None),
+    "also": Option("other recipes", LIST, []),
 }
-_GRID: Rules = {
-    "rows": ("the words for each learner b", MAPPING),
-    "columns": ("the key of the condition, with its values", MAPPING),
-    "by_column": ("the keys that differ by column", MAPPING),
+_GRID: Options = {
+    "rows": Option("the words for each learner b", MAPPING),
+    "columns": Option("the key of the condition, with its values", MAPPING, {}),
+    "by_column": Option("the keys that differ by column", MAPPING, {}),
 }
-_DEFAULTS: Mapping[str, Any] = {"where": {}, "measure": "test_relative", "x": "attributes", "also": []}
 
 
-@dataclass(frozen=True)
-class ClaimKind:
+def _keys(*names: str, **of_its_own: Option) -> Options:
+    """Return the options of a kind: those of all, some by their names, and its own."""
+    return {**_COMMON, **{name: _OPTIONS[name] for name in names}, **of_its_own}
+
+
+class ClaimKind(NamedTuple):
     """A kind of claim.
 
     Attributes
     ----------
-    keys : tuple of str
-        The keys that its claims have besides the common ones.
+    options : mapping of str to Option
+        Its keys.
     region : callable
         Where the statistic must lie, by the values of the keys.
     estimate : callable
         Estimates the statistic.
-    defaults : mapping
-        Of its keys.
-    rules : mapping
-        Requirements of its own for some of its keys.
     """
 
-    keys: tuple[str, ...]
+    options: Options
     region: Callable[[Mapping[str, Any]], Region]
     estimate: Callable[[Case], Estimate]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    rules: Rules = field(default_factory=dict)
-
-    def filled(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an entry of a recipe with all keys, after checking them."""
-        rules = {**_COMMON, **{key: _RULES[key] for key in self.keys}, **self.rules}
-        nulls = {key: None for key, (_, requirement) in rules.items() if requirement.accepts(None)}
-        values = {**nulls, **_DEFAULTS, **self.defaults, **entry}
-        check(values, rules, f"claims: {entry['id']}: ")
-        return values
 
 
-_TWO, _BEGIN = ("a", "b"), ("from", "from_examples")
+_BEGIN = ("from", "from_examples")
+_ALONG_EXAMPLES = replace(_COMMON["x"], default="examples")
 KINDS: Mapping[str, ClaimKind] = {
-    "below": ClaimKind((*_TWO, *_BEGIN, "times"), _negative, _below, {"times": 1}),
-    "buys_more": ClaimKind((*_TWO, *_BEGIN), _negative, _buys_more),
-    "ratio": ClaimKind((*_TWO, "within", "minus", "at"), _within, _ratio),
-    "spread": ClaimKind((*_TWO, "within", "at"), _within, _spread),
-    "slope": ClaimKind(("a", *_BEGIN, "within", "above"), _within, _slope, {"above": 0}),
-    "near": ClaimKind(("a", "at", "value", "tolerance"), _tolerated, _near, rules=_POINTS),
-    "inside": ClaimKind(("a", "at", "value", "share"), _shared, _inside, {"share": 0.05}, _POINTS),
-    "monotone": ClaimKind((*_TWO, "over", "direction"), lambda options: Region(0, inf), _monotone),
-    "exponent": ClaimKind(("a", "over", "within", "level"), _within, _exponent, {"x": "examples"}),
+    "below": ClaimKind(_keys("a", "b", *_BEGIN, "times"), _negative, _below),
+    "buys_more": ClaimKind(_keys("a", "b", *_BEGIN), _negative, _buys_more),
+    "ratio": ClaimKind(_keys("a", "b", "within", "minus", "at"), _within, _ratio),
+    "spread": ClaimKind(_keys("a", "b", "within", "at"), _within, _spread),
+    "slope": ClaimKind(_keys("a", *_BEGIN, "within", "above"), _within, _slope),
+    "near": ClaimKind(_keys("a", "value", "tolerance", at=_POINTS), _tolerated, _near),
+    "inside": ClaimKind(_keys("a", "value", "share", at=_POINTS), _shared, _inside),
+    "monotone": ClaimKind(_keys("a", "b", "over", "direction"), lambda options: Region(0, inf), _monotone),
+    "exponent": ClaimKind(_keys("a", "over", "within", "level", x=_ALONG_EXAMPLES), _within, _exponent),
 }
-"""By name:
-
-- ``below``: a lies below b, or below ``times`` b, wherever both have a curve
-- ``buys_more``: a lies below b at any spending, also where one curve has ended or that of b has not begun
-- ``ratio``: of the error of a to that of b
-- ``spread``: the ratio of their standard deviations
-- ``slope``: of a, or of its excess over ``above``, on log axes
-- ``near``: a lies near each published point, or near a value
-- ``inside``: published values lie inside the spread of a
-- ``monotone``: the gap between a and b moves one way over a key
-- ``exponent``: the slope, on log axes, of what a needs to fall to a level, over a variable
-
-With ``from_examples: 2d/k`` a comparison begins at the first checkpoint of a with at least 2 d / k examples, when each
-attribute was seen twice on average. Without ``at``, the kinds ``ratio``, ``spread`` and ``monotone`` compare at the
-last point that all their curves reach.
-"""
-
+"""The kinds of claims, which the beginning of this module describes."""
 
 _CLAIM_COLUMNS = (
     *("claim", "protocol", "verdict", "estimate", "interval_low", "interval_high"),
@@ -483,8 +468,7 @@ def grid_of(entry: Mapping[str, Any]) -> Grid | None:
     """
     if "rows" not in entry:
         return None
-    filled = {"columns": {}, "by_column": {}, **{key: value for key, value in entry.items() if key in _GRID}}
-    check(filled, _GRID, f"claims: {entry['id']}: ")
+    filled = checked({key: value for key, value in entry.items() if key in _GRID}, _GRID, f"claims: {entry['id']}: ")
     shared = {key: value for key, value in entry.items() if key not in _GRID}
     rows = {name: str(words) for name, words in filled["rows"].items()}
     key, values = next(iter(filled["columns"].items()), ("", {"": ""}))
@@ -512,7 +496,8 @@ def parse_all(entries: Iterable[Any]) -> tuple[Claim, ...]:
     """
     claims: list[Claim] = []
     for entry in entries:
-        _require_words(entry)
+        if not isinstance(entry, Mapping) or not {"id", "says", "kind"} <= entry.keys():
+            raise ConfigError("claims: each must have the keys id, says and kind")
         grid = grid_of(entry)
         claims += map(parse, grid.entries.values() if grid else [entry])
     counts = Counter(claim.id for claim in claims)
@@ -522,25 +507,20 @@ def parse_all(entries: Iterable[Any]) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def parse(entry: Any) -> Claim:
-    """Read a single claim of a recipe.
+def parse(entry: Mapping[str, Any]) -> Claim:
+    """Read a single claim of a recipe, which has the keys ``id``, ``says`` and ``kind``.
 
     Raises
     ------
     ConfigError
         If a key is unknown or missing, or a value is invalid.
     """
-    _require_words(entry)
     name, kind = entry["id"], entry["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"claims: {name}: {kind}: no such kind{nearest(str(kind), KINDS)}; kinds: {', '.join(KINDS)}")
-    options = {key: value for key, value in KINDS[kind].filled(entry).items() if key not in ("id", "says", "kind")}
+    filled = checked(entry, KINDS[kind].options, f"claims: {name}: ")
+    options = {key: value for key, value in filled.items() if key not in ("id", "says", "kind")}
     return Claim(str(name), str(entry["says"]), str(kind), options)
-
-
-def _require_words(entry: Any) -> None:
-    if not isinstance(entry, Mapping) or not {"id", "says", "kind"} <= entry.keys():
-        raise ConfigError("claims: each must have the keys id, says and kind")
 
 
 def judge(

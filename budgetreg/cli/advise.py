@@ -23,8 +23,8 @@ from budgetreg.common.notices import each_once, in_one_line, say
 from budgetreg.config.composition import Composer, for_hydra
 from budgetreg.config.options import EVERY
 from budgetreg.data.registry import load
+from budgetreg.figures import plot
 from budgetreg.figures.advice import NAME, advice_rows, advice_table, answer, is_useful
-from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan

@@ -11,7 +11,7 @@ from budgetreg.common.errors import ConfigError, cut, nearest
 from budgetreg.common.files import at_home, write_atomically
 from budgetreg.common.notices import in_one_line
 from budgetreg.data.tables import is_number
-from budgetreg.figures.registry import plot as plot_figure
+from budgetreg.figures import plot as plot_figure
 from budgetreg.figures.specification import Drawing
 from budgetreg.figures.tables import SAVED, comparison_tables, savings_table
 from budgetreg.runs.series import read_series, repriced

@@ -9,7 +9,8 @@ from rich.table import Column, Table
 
 from budgetreg.analysis.comparisons import Candidate
 from budgetreg.analysis.intervals import FEWEST, Estimate
-from budgetreg.figures.canvas import Drawn, Figure, beside, folded, folded_ticks, grid, legend, write_finding
+from budgetreg.figures import canvas
+from budgetreg.figures.canvas import Drawn, Figure, across
 from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, rounded, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
@@ -21,6 +22,7 @@ _SIZE = (6.4, 4.6)  # inches
 _OCTAVES = 0.24  # over which learners with the same k are spread
 _APART = 1 / 13  # of the axis, between two learners that see full rows
 _RING: dict[str, Any] = {"marker": "o", "markersize": 15, "markerfacecolor": "none", "markeredgecolor": "black"}
+_BARS: dict[str, Any] = {"linewidth": 1.6, "elinewidth": 1.0, "capsize": 2.5}
 _UNPAID: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "zorder": 3}
 _TOP = 1.2
 """Where the axis ends if something lies beyond, in units of the error without attributes."""
@@ -221,7 +223,7 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     )
     first, last = (budgets[0], budgets[-1]) if budgets else (1, 1)
     step = (2 * last / first) ** (_APART / (1 - _APART * min(len(full), 9)))
-    places = dict(zip(some, beside(len(some), _OCTAVES), strict=False))
+    places = dict(zip(some, canvas.beside(len(some), _OCTAVES), strict=False))
     places |= {algo: last * step ** (at + 1.5) for at, algo in enumerate(full)}
     for algo in [*some, *full]:
         points = [candidate for candidate in by_budget if candidate.series.algo == algo]
@@ -236,21 +238,18 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
             label=None if algo in full else algo,
             color=colour,
             marker=marker,
-            linewidth=1.6,
-            elinewidth=1.0,
-            capsize=2.5,
+            **_BARS,
         )
         ax.plot(x[beyond], error[beyond], color=colour, marker=marker, **_UNPAID)
         _arrows(ax, x, error, high, top, colour)
     ax.set_xscale("log", base=2)
-    ax.set_xticks([*budgets, *(places[algo] for algo in full)], [*map(str, budgets), *folded_ticks(full)])
+    ax.set_xticks([*budgets, *(places[algo] for algo in full)], [*map(str, budgets), *canvas.folded_ticks(full)])
     ax.minorticks_off()
     for name in ax.get_xticklabels()[len(budgets) :]:
         name.set(rotation=30, ha="right", rotation_mode="anchor")
     above = ax.get_ylim()[1]
     cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
-    if y.zero:
-        ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
+    across(ax, y.zero, "grey")
     ax.set_ylim(0, top if cut else above)  # the line need not be in sight
     best = candidates[0]
     apart = not best.beyond and any(each.beyond for each in candidates)
@@ -261,11 +260,11 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
     or_learner = ", or learner that sees full rows" if full else ""
     ax.set_xlabel(f"attributes seen of each example, k{or_learner}\n({_amount(candidates, total)} in all)")
     ax.set_ylabel(y.text)
-    ax.set_title(folded(candidates[0].series.dataset), loc="left", fontsize=10)
-    grid(ax)
+    ax.set_title(canvas.folded(candidates[0].series.dataset), loc="left", fontsize=10)
+    canvas.grid(ax)
     samples, texts = ax.get_legend_handles_labels()
-    legend(figure, dict(zip(texts, samples, strict=True)), 3)
-    write_finding(figure, answer(every, total)[0].rstrip("."))
+    canvas.legend(figure, dict(zip(texts, samples, strict=True)), 3)
+    canvas.write_finding(figure, answer(every, total)[0].rstrip("."))
     return Drawn(figure, f"{y.name} against k", _paragraphs(every, total, y))
 
 

@@ -59,35 +59,15 @@ with _quiet():
     except Exception:
         with _without_settings():
             import matplotlib
-    from matplotlib import colormaps
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.colors import to_hex, to_rgb
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-    from matplotlib.patheffects import withStroke
+    from matplotlib.patches import Patch  # noqa: F401 - for the modules that draw
+    from matplotlib.patheffects import withStroke  # noqa: F401 - the same
     from matplotlib.text import Text
     from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullFormatter
-
-__all__ = [
-    "Artist",
-    "Axes",
-    "Figure",
-    "Formatter",
-    "FuncFormatter",
-    "Line2D",
-    "Locator",
-    "MaxNLocator",
-    "NullFormatter",
-    "Patch",
-    "Text",
-    "colormaps",
-    "matplotlib",
-    "to_hex",
-    "to_rgb",
-    "withStroke",
-]
 
 
 _DOTS_PER_INCH = 150
@@ -97,6 +77,8 @@ _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
 _SAMPLE, _LETTERS_OF_LEGEND = 0.6, 15.5  # inches of a line and its margins; letters per inch
 _LETTERS_PER_INCH = 10.6  # of a title
 _LETTERS, _LETTERS_OF_TICK = 70, 35  # in a line of a title, and of the name of a tick
+LETTERS_BESIDE = 32  # in a line beside the y axis
+GREY = "#555555"
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
@@ -132,6 +114,11 @@ def drawable(text: object) -> str:
     ('a\\x1b\\udce9', '')
     """
     return "" if text is None else printable(str(text)).encode(errors="backslashreplace").decode()
+
+
+def wrapped(text: str, letters: int) -> str:
+    """Return words in lines of a number of letters."""
+    return "\n".join(textwrap.wrap(text, letters))
 
 
 def folded(text: str, letters: int = _LETTERS) -> str:
@@ -219,6 +206,13 @@ class Panel:
     first: bool
     lowest: bool
 
+    def name_y(self, text: str, *, shared: bool) -> None:
+        """Write what the y axis is beside the first panel of a row; others that share it have no numbers."""
+        if self.first:
+            self.ax.set_ylabel(wrapped(text, LETTERS_BESIDE))
+        elif shared:
+            self.ax.tick_params(labelleft=False)
+
 
 @dataclass(frozen=True)
 class Panels:
@@ -247,12 +241,15 @@ class Panels:
         ]
         return cls(figure, places, panel)
 
-    def finish(self, finding: str, legend_rows: int) -> None:
-        """Write the finding above the panels, and set the size with space for the legend."""
+    def finish(self, finding: str, entries: Mapping[str, Artist], note: str = "", columns: int | None = None) -> None:
+        """Write the finding above the panels and a legend below, in one row by default; set the size of the figure."""
+        count = len(entries) + bool(note)
         self.figure.set_figwidth(self.width)
         lines = write_finding(self.figure, finding)
-        height = self.rows * self.panel[1] + legend_rows * _LEGEND_ROW + lines * _TITLE_ROW
+        height = self.rows * self.panel[1] + ceil(count / (columns or count or 1)) * _LEGEND_ROW + lines * _TITLE_ROW
         self.figure.set_size_inches(self.width, height)
+        if count:
+            legend(self.figure, entries, columns or count, note)
 
     @property
     def rows(self) -> int:
@@ -266,7 +263,7 @@ class Panels:
 
     def below(self, text: str) -> str:
         """Return a text below an axis, with line breaks if it is wider than a panel."""
-        return "\n".join(textwrap.wrap(text, int(self.panel[0] * _LETTERS_PER_INCH)))
+        return wrapped(text, int(self.panel[0] * _LETTERS_PER_INCH))
 
     def legend_columns(self, texts: Iterable[str]) -> int:
         """Return how many columns a legend of some texts has space for."""
@@ -306,6 +303,12 @@ def grid(ax: Axes, **options: Any) -> None:
     ax.set_axisbelow(True)
 
 
+def across(ax: Axes, value: float | None, colour: str = GREY) -> None:
+    """Draw a thin line across a panel, such as at the error without attributes; nothing if that is unknown."""
+    if value is not None:
+        ax.axhline(value, color=colour, linewidth=0.8, zorder=1)
+
+
 def beside(count: int, octaves: float) -> np.ndarray:
     """Return factors of x that put some learners beside each other on a logarithmic axis, so that all bars are seen."""
     return 2 ** (octaves * (np.linspace(-0.5, 0.5, count) if count > 1 else np.zeros(1)))
@@ -320,17 +323,10 @@ def legend(figure: Figure, entries: Mapping[str, Artist], columns: int, note: st
     )
 
 
-def lighter(colour: str, white: float) -> str:
-    """Return a colour mixed with a share of white."""
-    if not white:
-        return colour
-    red, green, blue = (part + (1 - part) * white for part in to_rgb(colour))
-    return to_hex((red, green, blue))
-
-
-def darker(colour: str, black: float) -> str:
-    """Return a colour mixed with a share of black."""
-    red, green, blue = (part * (1 - black) for part in to_rgb(colour))
+def mixed(colour: str, share: float, other: str) -> str:
+    """Return a colour mixed with a share of another one, such as ``white``."""
+    parts = zip(to_rgb(colour), to_rgb(other), strict=True)
+    red, green, blue = ((1 - share) * part + share * added for part, added in parts)
     return to_hex((red, green, blue))
 
 
@@ -408,6 +404,14 @@ class Compact(Formatter):
         """Choose the number of decimals."""
         small = all(abs(tick) < _SIZES[-1][0] for tick in locs)
         self._decimals = max((len(f"{tick:.4g}".partition(".")[2]) for tick in locs if small), default=0)
+
+
+def set_scales(ax: Axes, *, x_log: bool, y_log: bool) -> None:
+    """Make axes of a panel logarithmic; what they cannot show interrupts a line."""
+    if x_log:
+        ax.set_xscale("log", nonpositive="mask")
+    if y_log:
+        ax.set_yscale("log", nonpositive="mask")
 
 
 def set_ticks(ax: Axes, *, x: bool = True, y: bool = True, most: int = _MOST) -> None:
@@ -512,5 +516,5 @@ def _text(ax: Axes, end: End) -> Any:
         va="center",
         fontsize=_SIZE,
         fontweight="bold" if end.heavy else "normal",
-        color=darker(end.colour, _TEXT),
+        color=mixed(end.colour, _TEXT, "black"),
     )

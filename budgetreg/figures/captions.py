@@ -17,16 +17,15 @@ from budgetreg.runs.series import Series
 
 _WIDTH = 100
 _SMALL, _LARGE = 1e-3, 1e12  # numbers with an interval have an exponent if they are beyond
+BANDS = {"interval": "90 % interval of the mean, {times}", "spread": "5 to 95 % of {times}"}
+"""What the legend calls a band."""
 _LINES = {
     "interval": "Lines are means over repetitions. Bands are 90 % intervals of the mean, from 2000 bootstrap resamples "
     "of the repetitions; fewer than 5 repetitions have none.",
     "spread": "Lines are means over repetitions. Bands go from the 5 % to the 95 % quantile of the repetitions; fewer "
     "than 5 repetitions have none.",
 }
-_TUNED_AT = {
-    "end": "chosen once, at the last checkpoint",
-    "each": "chosen again at each checkpoint",
-}
+_TUNED_AT = {"end": "chosen once, at the last checkpoint", "each": "chosen again at each checkpoint"}
 _TUNED_BY = {
     "theory": "theory's step size (a bound B not given is cross-validated)",
     "fixed": "parameters given beforehand",

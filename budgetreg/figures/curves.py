@@ -2,10 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import ceil, log10
-from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,49 +13,29 @@ from budgetreg.algorithms.learner import Theorem
 from budgetreg.analysis.intervals import FEWEST
 from budgetreg.analysis.theory import noise_and_bound
 from budgetreg.data.registry import kinds
-from budgetreg.figures.canvas import (
-    Artist,
-    Axes,
-    Drawn,
-    End,
-    Figure,
-    Line2D,
-    Panel,
-    Panels,
-    Patch,
-    darker,
-    fit,
-    folded,
-    grid,
-    label_ends,
-    legend,
-    set_ticks,
-    sheet,
-    withStroke,
-)
-from budgetreg.figures.captions import about_curves, repetitions_of
+from budgetreg.figures import canvas
+from budgetreg.figures.canvas import Artist, Axes, Drawn, End, Line2D, across, grid, mixed, set_ticks
+from budgetreg.figures.captions import BANDS, about_curves, repetitions_of
 from budgetreg.figures.looks import (
     Looks,
     is_heavy,
     looks_of,
+    published_entry,
     published_look,
     shows_variants,
     style,
     within_learner,
 )
-from budgetreg.figures.specification import BANDS, PLAIN, RELATIVE, Axis, Drawing, axes_of, within_total
+from budgetreg.figures.specification import RELATIVE, Axis, Drawing, axes_of, within_total
 from budgetreg.runs.series import Series, along, attainable
 
-_Curves = Sequence[tuple[Series, pd.DataFrame]]
-_LETTERS_BESIDE = 32  # of a line beside the y axis
 _MOST_MARKERS = 15
-_GREY = "#555555"
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 2)), "linewidth": 0.9}
 _UNDER: dict[str, Any] = {"linestyle": "none", "marker": "v", "markersize": 8, "zorder": 6}
 _UNDER |= {"clip_on": False, "in_layout": False}  # on the frame of the panel
 _UNDER_LABEL = "mean below the axis"
-_REMARK: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 7.5, "color": _GREY}
-_REMARK |= {"bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 1}, "zorder": 7}
+_REMARK: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 7.5, "zorder": 7}
+_REMARK |= {"color": canvas.GREY, "bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 1}}
 _BOUND_LABEL = "bound of the theorem"
 _LEAST: dict[str, Any] = {"color": "black", "linestyle": (0, (4, 2)), "linewidth": 0.9}
 _LEAST_LABEL = "bound"
@@ -114,54 +92,39 @@ class Range:
         return int((_means(curves, y) <= self.rounding).sum()) if y.log else 0
 
 
+class _Part(NamedTuple):
+    """What a panel shows: its title and x axis, and its series with their mean curves and the bands of these."""
+
+    title: str
+    x: Axis
+    curves: Sequence[tuple[Series, pd.DataFrame]]
+
+
 def draw_curves(series: Sequence[Series], drawing: Drawing) -> Drawn:
     """Draw a line with its band for each series, panel by panel."""
-    figure, remarks = draw(series, drawing)
     x, y = axes_of(series, drawing)
-    return Drawn(figure, f"{y.name} against {x.name}", about_curves(series, remarks, drawing))
-
-
-def draw(series: Sequence[Series], drawing: Drawing = PLAIN) -> tuple[Figure, list[str]]:
-    """Draw series into a new figure.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        As `budgetreg.runs.series.read_series` returns them; at least one.
-    drawing : Drawing, optional
-        What a recipe asks for.
-
-    Returns
-    -------
-    figure : Figure
-    remarks : list of str
-        Sentences for the caption, such as which points are not shown.
-    """
-    _, y = axes_of(series, drawing)
     looks = looks_of(series, drawing)
     split = drawing.split(series)
-    panels = [split[name] for name in dict.fromkeys([*drawing.titles, *split]) if name in split]
-    curves = [_with_curves(in_panel, drawing, y) for in_panel in panels]
-    ranges = _ranges(curves, y, drawing)
-    drawn = sheet(len(panels), drawing.share_y, drawing.row)
+    names = [name for name in dict.fromkeys([*drawing.titles, *split]) if name in split]
+    parts = [_part(split[name], y, drawing) for name in names]
+    drawn = canvas.sheet(len(parts), drawing.share_y, drawing.row)
     remarks: list[tuple[str, str]] = []
-    for place, in_panel, with_curves, shown in zip(drawn.places, panels, curves, ranges, strict=True):
-        title = drawing.title(in_panel)
-        place.ax.set_title(drawn.below(title) if drawing.row else folded(title), loc="left", fontsize=10)
-        found = _draw_panel(place.ax, with_curves, looks, y, shown, drawing)
-        remarks += [(title, remark) for remark in found]
-    _label_axes(drawn, panels, y, drawing)
-    ends = [_ends(*each, looks, y, drawing) for each in zip(drawn.places, panels, curves, strict=True)]
-    labels_fit = not drawing.row and all(fit(of_panel, drawn.panel[1] - 1) for of_panel in ends)
+    for place, part, shown in zip(drawn.places, parts, _ranges(parts, y, drawing), strict=True):
+        title = drawn.below(part.title) if drawing.row else canvas.folded(part.title)
+        place.ax.set_title(title, loc="left", fontsize=10)
+        remarks += [(part.title, remark) for remark in _draw_panel(place.ax, part, looks, y, shown, drawing)]
+    _label_axes(drawn, parts, y, drawing)
+    ends = {place.ax: _ends(place.ax, part, looks, y, drawing) for place, part in zip(drawn.places, parts, strict=True)}
+    labels_fit = not drawing.row and all(canvas.fit(of_panel, drawn.panel[1] - 1) for of_panel in ends.values())
     lines = {line.get_label() for place in drawn.places for line in place.ax.lines}
     entries = _legend_entries(series, {} if labels_fit else looks, lines, drawing)
     columns = _COLUMNS if drawing.row else drawn.legend_columns([*entries, drawing.note])
-    drawn.finish(drawing.finding, ceil((len(entries) + bool(drawing.note)) / columns))
-    legend(drawn.figure, entries, columns, drawing.note)
+    drawn.finish(drawing.finding, entries, drawing.note, columns)
     if labels_fit:
-        label_ends(drawn.figure, {place.ax: of_panel for place, of_panel in zip(drawn.places, ends, strict=True)})
+        canvas.label_ends(drawn.figure, ends)
     until = [f"Checkpoints beyond {drawing.until:,.0f} on the x axis are not shown."] if drawing.until else []
-    return drawn.figure, [*until, *_once(remarks, {drawing.title(in_panel) for in_panel in panels})]
+    said = [*until, *_once(remarks, {part.title for part in parts})]
+    return Drawn(drawn.figure, f"{y.name} against {x.name}", about_curves(series, said, drawing))
 
 
 def _once(remarks: Sequence[tuple[str, str]], all_titles: Collection[str]) -> list[str]:
@@ -175,10 +138,9 @@ def _once(remarks: Sequence[tuple[str, str]], all_titles: Collection[str]) -> li
     ]
 
 
-def _with_curves(series: Sequence[Series], drawing: Drawing, y: Axis) -> _Curves:
-    """Return the series of a panel with their mean curves and the bands of these."""
+def _part(series: Sequence[Series], y: Axis, drawing: Drawing) -> _Part:
     x, _ = axes_of(series, drawing)
-    return [(learner, _mean_curve(learner, x, y, drawing)) for learner in series]
+    return _Part(drawing.title(series), x, [(learner, _mean_curve(learner, x, y, drawing)) for learner in series])
 
 
 def _mean_curve(series: Series, x: Axis, y: Axis, drawing: Drawing) -> pd.DataFrame:
@@ -189,29 +151,27 @@ def _mean_curve(series: Series, x: Axis, y: Axis, drawing: Drawing) -> pd.DataFr
     return within_total(series, curve[shown], x)
 
 
-def _ranges(curves: Sequence[_Curves], y: Axis, drawing: Drawing) -> list[Range]:
+def _ranges(parts: Sequence[_Part], y: Axis, drawing: Drawing) -> list[Range]:
     """Return the range of each panel: that of all curves, unless panels have their own axes."""
-    groups = [list(chain.from_iterable(curves))] if drawing.share_y else curves
-    may_be_log, ends = drawing.y_scale == "auto", (drawing.top, drawing.bottom)
-    ranges = [
-        y_range([curve for _, curve in group], y, may_be_log, _published(group, drawing), *ends) for group in groups
-    ]
-    return ranges * len(curves) if drawing.share_y else ranges
+    ranges = []
+    for group in [parts] if drawing.share_y else [[part] for part in parts]:
+        curves = [curve for part in group for _, curve in part.curves]
+        points = [drawing.published.get((learner.algo, part.x.column)) for part in group for learner, _ in part.curves]
+        published = [value for pair in points if pair is not None for value in pair[1]]
+        ranges.append(y_range(curves, y, drawing.y_scale == "auto", published, drawing.top, drawing.bottom))
+    return ranges * len(parts) if drawing.share_y else ranges
 
 
-def _published(curves: _Curves, drawing: Drawing) -> list[float]:
-    """Return the values of the published curves of some learners, on the axis of their series."""
-    x, _ = axes_of([learner for learner, _ in curves], drawing)
-    points = (drawing.published_points(learner, x.column) for learner, _ in curves)
-    return [value for pair in points if pair is not None for value in pair[1]]
-
-
-def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, drawing: Drawing) -> list[str]:
+def _draw_panel(ax: Axes, part: _Part, looks: Looks, y: Axis, shown: Range, drawing: Drawing) -> list[str]:
     """Draw the curves of a panel; return sentences for the caption."""
-    x, _ = axes_of([learner for learner, _ in curves], drawing)
-    with_points = [(learner, curve) for learner, curve in curves if len(curve)]
+    x = part.x
+    with_points = [(learner, curve) for learner, curve in part.curves if len(curve)]
     lines, theory = bounds(with_points, y.column)
-    _prepare(ax, x, y, shown)
+    canvas.set_scales(ax, x_log=x.log, y_log=shown.log)
+    set_ticks(ax)
+    ax.set_ylim(shown.low, shown.high)
+    grid(ax)
+    across(ax, y.zero)
     for learner, curve in with_points:
         look = looks[learner.label]
         at, mean, low, high = (curve[column].to_numpy(dtype=float) for column in (x.column, y.column, LOW, HIGH))
@@ -225,16 +185,16 @@ def _draw_panel(ax: Axes, curves: _Curves, looks: Looks, y: Axis, shown: Range, 
             low, high = (np.maximum(edge, shown.low) if shown.log else edge for edge in (low, high))
             band, width = (ax.fill_between, 0) if len(at) > 1 else (ax.vlines, 6)  # a single point has no width
             band(at, low, high, color=look["color"], alpha=0.15, linewidth=width, zorder=2)
-        if published := drawing.published_points(learner, x.column):
-            _draw_published(ax, learner.algo, published, curve[x.column].iloc[-1], look, drawing)
+        if published := drawing.published.get((learner.algo, x.column)):
+            _draw_published(ax, learner.algo, published, at[-1], look, drawing)
         if learner.label in lines:
             ax.plot(at, lines[learner.label], color=look["color"], label=_BOUND_LABEL, zorder=2, **_BOUND)
     remarks = _draw_least(ax, with_points, x, y) if drawing.bound and with_points else []
     ax.autoscale_view(scaley=False)
-    return [*_not_shown(ax, curves, y, shown, drawing), *([theory] if theory else []), *remarks]
+    return [*_not_shown(ax, part.curves, y, shown, drawing), *([theory] if theory else []), *remarks]
 
 
-def _draw_least(ax: Axes, curves: _Curves, x: Axis, y: Axis) -> list[str]:
+def _draw_least(ax: Axes, curves: Sequence[tuple[Series, pd.DataFrame]], x: Axis, y: Axis) -> list[str]:
     """Draw the least error that is possible for normal data of which k attributes are seen; return the sentence."""
     series = curves[0][0]
     least = noise_and_bound(series, int(series.k)) if y.column == "test_relative" else None
@@ -255,12 +215,14 @@ def _draw_published(
     if drawing.published_as == "points":
         side = "right" if points[0][0] > end / 2 else "left"
         offset = (-6 if side == "right" else 6, 3)
-        named: dict[str, Any] = {"fontsize": 7, "color": darker(look["color"], 0.3), "ha": side, "zorder": 6}
-        named["path_effects"] = [withStroke(linewidth=2, foreground="white")]  # as lines may pass below
+        named: dict[str, Any] = {"fontsize": 7, "color": mixed(look["color"], 0.3, "black"), "ha": side, "zorder": 6}
+        named["path_effects"] = [canvas.withStroke(linewidth=2, foreground="white")]  # as lines may pass below
         ax.annotate(style(algo).name, (points[0][0], points[1][0]), xytext=offset, textcoords="offset points", **named)
 
 
-def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range, drawing: Drawing) -> list[str]:
+def _not_shown(
+    ax: Axes, curves: Sequence[tuple[Series, pd.DataFrame]], y: Axis, shown: Range, drawing: Drawing
+) -> list[str]:
     """Write in the panel how many values it does not show; return sentences about it for the caption."""
     tables = [curve for _, curve in curves]
     clipped, largest = shown.above(tables, y)
@@ -283,52 +245,35 @@ def _not_shown(ax: Axes, curves: _Curves, y: Axis, shown: Range, drawing: Drawin
     return remarks
 
 
-def _prepare(ax: Axes, x: Axis, y: Axis, shown: Range) -> None:
-    """Set the scales, ticks and range of a panel, and draw the error of the predictor without attributes."""
-    if x.log:
-        ax.set_xscale("log", nonpositive="mask")
-    if shown.log:
-        ax.set_yscale("log", nonpositive="mask")
-    set_ticks(ax)
-    ax.set_ylim(shown.low, shown.high)
-    grid(ax)
-    if y.zero is not None:
-        ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
-
-
-def _label_axes(drawn: Panels, panels: Sequence[Sequence[Series]], y: Axis, drawing: Drawing) -> None:
+def _label_axes(drawn: canvas.Panels, parts: Sequence[_Part], y: Axis, drawing: Drawing) -> None:
     """Write what the axes are, once for panels that share them."""
-    below = [axes_of(in_panel, drawing)[0].text for in_panel in panels]
-    middle = drawn.places[len(panels) // 2]
+    below = [part.x.text for part in parts]
+    middle = drawn.places[len(parts) // 2]
     for place, text in zip(drawn.places, below, strict=True):
         if drawing.row and place is middle:
             place.ax.set_xlabel(text)
         elif not drawing.row and (place.lowest or len(set(below)) > 1):
             place.ax.set_xlabel(drawn.below(text))
-        if place.first or place.ax.get_yscale() != drawn.places[0].ax.get_yscale():
-            shown = replace(y, log=place.ax.get_yscale() == "log")
-            place.ax.set_ylabel("\n".join(wrap(shown.text, _LETTERS_BESIDE)))
-        elif drawing.share_y:
-            place.ax.tick_params(labelleft=False)
+        scale = place.ax.get_yscale()
+        first = place.first or scale != drawn.places[0].ax.get_yscale()  # another scale has a text of its own
+        replace(place, first=first).name_y(replace(y, log=scale == "log").text, shared=drawing.share_y)
 
 
-def _ends(
-    place: Panel, series: Sequence[Series], curves: _Curves, looks: Looks, y: Axis, drawing: Drawing
-) -> list[End]:
+def _ends(ax: Axes, part: _Part, looks: Looks, y: Axis, drawing: Drawing) -> list[End]:
     """Return the labels at the ends of the lines of a panel, and that of the predictor without attributes."""
-    x, _ = axes_of(series, drawing)
+    series = [learner for learner, _ in part.curves]
     short = "algo" in drawing.panels and shows_variants(series, drawing)  # the title has the learner
     alike = len({curve.repetitions for curve in series}) == 1
     ends = []
-    for learner, curve in curves:
+    for learner, curve in part.curves:
         if curve.empty:
             continue
         look, last = looks[learner.label], curve.iloc[-1]
         text = within_learner(learner) if short else learner.label
         text = text if alike else f"{text} ({repetitions_of([learner])})"
-        ends.append(End(text, last[x.column], last[y.column], look["color"], is_heavy(look)))
-    if y.zero is not None and y.zero <= place.ax.get_ylim()[1]:
-        ends.append(End(f"{y.constant} predictor", place.ax.get_xlim()[1], y.zero, _GREY))
+        ends.append(End(text, last[part.x.column], last[y.column], look["color"], is_heavy(look)))
+    if y.zero is not None and y.zero <= ax.get_ylim()[1]:
+        ends.append(End(f"{y.constant} predictor", ax.get_xlim()[1], y.zero, canvas.GREY))
     return ends
 
 
@@ -356,7 +301,7 @@ def _legend_entries(
     if max(counts) >= FEWEST:
         number = repetitions_of(series) if len(counts) == 1 else "repetitions"
         band = BANDS[drawing.band].format(times=number)
-        entries[f"band: {band}"] = Patch(color="black", alpha=0.15, linewidth=0)
+        entries[f"band: {band}"] = canvas.Patch(color="black", alpha=0.15, linewidth=0)
     else:
         entries[f"{repetitions_of(series)}: too few for a band"] = nothing
     if _UNDER_LABEL in drawn:
@@ -365,9 +310,7 @@ def _legend_entries(
         entries[_BOUND_LABEL] = Line2D([], [], color="black", **_BOUND)
     if _LEAST_LABEL in drawn:
         entries[_LEAST_LABEL] = Line2D([], [], **_LEAST)
-    if {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
-        entries["as published"] = Line2D([], [], **published_look({"color": "black"}, drawing))
-    return entries
+    return entries | published_entry(series, drawing)
 
 
 def y_range(

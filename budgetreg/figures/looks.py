@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from budgetreg.config import catalogue
-from budgetreg.figures.canvas import lighter
+from budgetreg.figures.canvas import Artist, Line2D, mixed
 from budgetreg.figures.specification import PLAIN, Drawing
 from budgetreg.runs.series import Series, budgets_of
 
@@ -160,7 +160,8 @@ def _looks_of_variants(series: Sequence[Series]) -> Looks:
 def look_of(algo: str, variant: int = 0) -> dict[str, Any]:
     """Return the look of a learner's variant: lighter than the learner's own, with hollow markers for each second."""
     colour, marker, heavy, broken, _ = style(algo)
-    shade = lighter(colour, _TINTS[variant % len(_TINTS)])
+    tint = _TINTS[variant % len(_TINTS)]
+    shade = mixed(colour, tint, "white") if tint else colour
     hollow = (variant + variant // len(_TINTS)) % 2 == 1
     look = _look(shade, marker, _HEAVY if heavy else _USUAL, hollow=hollow)
     return {**look, "linestyle": _BROKEN} if broken else look
@@ -174,6 +175,13 @@ def is_heavy(look: Mapping[str, Any]) -> bool:
 def published_look(look: Mapping[str, Any], drawing: Drawing) -> Mapping[str, Any]:
     """Return how the published numbers of a learner are drawn, given the look of its curve."""
     return {"color": look["color"], "marker": look.get("marker", "o"), **_PUBLISHED[drawing.published_as]}
+
+
+def published_entry(series: Sequence[Series], drawing: Drawing) -> dict[str, Artist]:
+    """Return the sample of published numbers in a legend; nothing if there are none of the learners."""
+    if not {curve.algo for curve in series} & {algo for algo, _ in drawing.published}:
+        return {}
+    return {"as published": Line2D([], [], **published_look({"color": "black"}, drawing))}
 
 
 def shows_variants(series: Sequence[Series], drawing: Drawing) -> bool:

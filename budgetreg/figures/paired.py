@@ -1,29 +1,17 @@
 """Draw a panel for each learner, and below it how far it lies above one of them in the same repetitions."""
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.analysis.intervals import FEWEST, Estimate, basic
-from budgetreg.figures.canvas import (
-    Artist,
-    Axes,
-    Drawn,
-    Figure,
-    Line2D,
-    Panels,
-    Patch,
-    folded,
-    grid,
-    legend,
-    set_ticks,
-)
-from budgetreg.figures.captions import about_curves, repetitions_of
-from budgetreg.figures.looks import Looks, looks_of, published_look
-from budgetreg.figures.specification import BANDS, Axis, Drawing, axes_of
+from budgetreg.figures import canvas
+from budgetreg.figures.canvas import Artist, Axes, Drawn, Figure, Line2D, across, wrapped
+from budgetreg.figures.captions import BANDS, about_curves, repetitions_of
+from budgetreg.figures.looks import Looks, looks_of, published_entry, published_look
+from budgetreg.figures.specification import Axis, Drawing, axes_of
 from budgetreg.runs.series import Series, along
 
 _PANEL = (1.86, 2.3)  # inches
@@ -31,7 +19,6 @@ _HEIGHTS = (3, 2)  # of a learner's curve, and of its difference
 _BAND, _MARGIN = 0.18, 0.05  # opacity; share of an axis that is left free
 _LETTERS, _LETTERS_BELOW = 24, 18  # of a line of text beside the y axis, and below the x axis
 _MOST_TICKS = 4
-_GREY = "#555555"
 _OUTSIDE: dict[str, Any] = {
     "linestyle": "none",
     "marker": "o",
@@ -44,28 +31,16 @@ _OUTSIDE: dict[str, Any] = {
 
 def draw_paired(series: Sequence[Series], drawing: Drawing) -> Drawn:
     """Draw a row of learners for each panel of a drawing, each with its difference from ``drawing.against`` below."""
-    figure, remarks = draw(series, drawing)
     x, y = axes_of(series, drawing)
-    title = f"{y.name} against {x.name}, and paired differences"
-    return Drawn(figure, title, about_curves(series, remarks, drawing))
-
-
-def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, list[str]]:
-    """Draw the rows into a new figure, and return it with sentences for the caption.
-
-    Parameters
-    ----------
-    series, drawing
-        As for `draw_paired`.
-    """
     rows = [_reference_first(in_row, drawing) for in_row in drawing.split(series).values()]
-    drawn = _sheet(len(rows), max(2, *map(len, rows)))
-    lines = iter(_lines(drawn))
+    drawn, lines = _sheet(len(rows), max(2, *map(len, rows)))
     looks = looks_of(series, drawing)
-    outside = [text for learners in rows for text in _draw_row(next(lines), next(lines), learners, looks, drawing)]
-    entries = _legend_entries(series, drawing, outside=bool(outside))
-    drawn.finish(drawing.finding, 1)
-    legend(drawn.figure, entries, len(entries) + bool(drawing.note), drawing.note)
+    outside = [
+        text
+        for learners, above, below in zip(rows, lines[::2], lines[1::2], strict=True)
+        for text in _draw_row(above, below, learners, looks, drawing)
+    ]
+    drawn.finish(drawing.finding, _legend_entries(series, drawing, outside=bool(outside)), drawing.note)
     remarks = [
         f"Lower panels show the mean difference from {rows[0][0].label} over the same repetitions, with its 90 % "
         "interval from 2000 bootstrap resamples. Where checkpoints differ, means are interpolated linearly in the "
@@ -73,7 +48,8 @@ def draw(series: Sequence[Series], drawing: Drawing) -> tuple[Figure, list[str]]
     ]
     if outside:
         remarks.append(f"Circles mark means outside their band, which a few repetitions decide: {'; '.join(outside)}.")
-    return drawn.figure, remarks
+    title = f"{y.name} against {x.name}, and paired differences"
+    return Drawn(drawn.figure, title, about_curves(series, remarks, drawing))
 
 
 def _draw_row(
@@ -81,13 +57,13 @@ def _draw_row(
 ) -> list[str]:
     """Draw a row of learners; return in words where the mean of each lies outside its band."""
     x, y = axes_of(learners, drawing)
-    below_axis = "\n".join(wrap(x.label, _LETTERS_BELOW))
+    below_axis = wrapped(x.label, _LETTERS_BELOW)
     reference, *others = learners
     title = drawing.title(learners)
     outside = {}
     for ax, learner in zip(above, learners, strict=False):
         outside[learner.label] = _draw_curve(ax, learner, looks[learner.label], x, y, drawing)
-    above[0].set_ylabel("\n".join(wrap(y.text, _LETTERS)))
+    above[0].set_ylabel(wrapped(y.text, _LETTERS))
     above[0].set_xlabel(below_axis)
     above[0].tick_params(labelbottom=True)
     inside = [np.zeros(1)]  # the line that a learner without a difference lies on
@@ -138,8 +114,8 @@ def _reference_first(series: Sequence[Series], drawing: Drawing) -> list[Series]
     return [reference, *(curve for curve in series if curve is not reference)]
 
 
-def _sheet(rows: int, columns: int) -> Panels:
-    """Return a figure with two lines of panels for each row of learners, which share an x axis."""
+def _sheet(rows: int, columns: int) -> tuple[canvas.Panels, np.ndarray]:
+    """Return a figure with two lines of panels for each row of learners, which share an x axis, and these lines."""
     figure = Figure(layout="constrained")
     heights = {"height_ratios": _HEIGHTS * rows}
     axes = figure.subplots(2 * rows, columns, squeeze=False, sharey="row", gridspec_kw=heights)
@@ -148,16 +124,7 @@ def _sheet(rows: int, columns: int) -> Panels:
             ax.sharex(above[0])
         for ax in above:
             ax.tick_params(labelbottom=False)
-    return Panels.of(figure, axes, _PANEL)
-
-
-def _lines(drawn: Panels) -> list[list[Axes]]:
-    """Return the axes of each line of panels."""
-    lines: list[list[Axes]] = []
-    for place in drawn.places:
-        lines += [[]] if place.first else []
-        lines[-1].append(place.ax)
-    return lines
+    return canvas.Panels.of(figure, axes, _PANEL), axes
 
 
 def _draw_curve(
@@ -167,13 +134,12 @@ def _draw_curve(
     at, mean = along(x.column, learner, learner.mean), learner.mean[y.column].to_numpy(dtype=float)
     low, high = drawing.edges(learner.points, y.column)
     _prepare(ax, x, log=y.log)
-    ax.set_title(folded(learner.label), loc="left", fontsize=10)
-    if y.zero is not None:
-        ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
+    ax.set_title(canvas.folded(learner.label), loc="left", fontsize=10)
+    across(ax, y.zero)
     ax.plot(at, mean, **look)
     if learner.repetitions >= FEWEST:
         ax.fill_between(at, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
-    if published := drawing.published_points(learner, x.column):
+    if published := drawing.published.get((learner.algo, x.column)):
         ax.plot(*published, **published_look(look, drawing))
     away = (mean < low) | (mean > high)
     ax.plot(at[away], mean[away], zorder=6, **_OUTSIDE)
@@ -191,7 +157,7 @@ def _draw_difference(
     """Draw a difference with its interval; where the mean is out of its band, the axis may end below, with a number."""
     low, middle, high = estimates
     _prepare(ax, x, log=False)
-    ax.axhline(0, color=_GREY, linewidth=0.8, zorder=1)
+    across(ax, 0)
     ax.plot(points, middle, **look)
     ax.fill_between(points, low, high, color=look["color"], alpha=_BAND, linewidth=0, zorder=2)
     for at, value in zip(points[away], middle[away], strict=True):
@@ -201,23 +167,19 @@ def _draw_difference(
 
 
 def _prepare(ax: Axes, x: Axis, *, log: bool) -> None:
-    if x.log:
-        ax.set_xscale("log", nonpositive="mask")
-    if log:
-        ax.set_yscale("log", nonpositive="mask")
+    canvas.set_scales(ax, x_log=x.log, y_log=log)
     ax.margins(_MARGIN)
-    set_ticks(ax, most=_MOST_TICKS)
-    grid(ax)
+    canvas.set_ticks(ax, most=_MOST_TICKS)
+    canvas.grid(ax)
 
 
 def _legend_entries(series: Sequence[Series], drawing: Drawing, *, outside: bool) -> Mapping[str, Artist]:
     band = BANDS[drawing.band].format(times=repetitions_of(series))
     entries: dict[str, Artist] = {
         "mean": Line2D([], [], color="black", marker="o", markersize=5, linewidth=1.5),
-        f"band: {band}; of differences, 90 % interval": Patch(color="black", alpha=_BAND, linewidth=0),
+        f"band: {band}; of differences, 90 % interval": canvas.Patch(color="black", alpha=_BAND, linewidth=0),
     }
-    if any(drawing.published_points(curve, x) for curve in series for x in [axes_of([curve], drawing)[0].column]):
-        entries["as published"] = Line2D([], [], **published_look({"color": "black"}, drawing))
+    entries |= published_entry(series, drawing)
     if outside:
         entries["mean outside its band"] = Line2D([], [], **{**_OUTSIDE, "markersize": 8})
     return entries

@@ -1,32 +1,17 @@
 """Draw points with intervals: last errors, alone, against a variable or what was paid, and ratios of errors."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.analysis.intervals import Estimate, basic, of_ratio, percentile
-from budgetreg.figures.canvas import (
-    Axes,
-    Drawn,
-    End,
-    Line2D,
-    Panel,
-    Panels,
-    beside,
-    compact,
-    folded,
-    folded_ticks,
-    grid,
-    label_ends,
-    legend,
-    set_ticks,
-    sheet,
-)
+from budgetreg.figures import canvas
+from budgetreg.figures.canvas import Axes, Drawn, End, Line2D, across, beside, grid, label_ends, set_ticks
 from budgetreg.figures.captions import about_settings, flowing, repetitions_of
 from budgetreg.figures.looks import VARIANTS, Looks, is_heavy, look_of, looks_of, shows_variants, style, within_learner
 from budgetreg.figures.specification import PAID, PAID_COST, Axis, Drawing, axes_of
@@ -38,7 +23,6 @@ Scalings = Mapping[tuple[str, str], Mapping[float, Estimate]]
 What a level needs is infinite if the curve does not fall to it, and 0 if the curve begins below it.
 """
 
-_GREY = "#555555"
 _HALF_WIDTH = 0.28  # of a column of dots, in learners
 _MEDIAN: dict[str, Any] = {"color": "black", "linewidth": 2.0}
 _PUBLISHED: dict[str, Any] = {"color": "black", "linewidth": 1.1, "linestyle": (0, (5, 2))}
@@ -54,7 +38,6 @@ _MARGIN = 1.06  # factor by which the axis of ratios reaches beyond the interval
 _OCTAVES = 0.2  # over which points of the same x are spread
 _SPREAD = 0.15  # share of the x axis over which learners that paid the same are spread
 _BAR: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 11, "color": "black"}
-_LETTERS_BESIDE = 32  # of a line beside the y axis
 
 
 def draw_dots(series: Sequence[Series], drawing: Drawing) -> Drawn:
@@ -69,9 +52,8 @@ def draw_dots(series: Sequence[Series], drawing: Drawing) -> Drawn:
     drawn, panels = _panels(series, drawing)
     for place, in_panel in panels:
         _draw_columns(place.ax, in_panel, y, drawing)
-        _share(place, y.text, drawing)
-    drawn.finish(drawing.finding, 1)
-    legend(drawn.figure, entries, len(entries) + 1, drawing.note)
+        place.name_y(y.text, shared=drawing.share_y)
+    drawn.finish(drawing.finding, entries, drawing.note)
     text = (
         f"For each learner, {len({curve.dataset for curve in series})} data sets from the least error to the largest: "
         f"the mean over {repetitions_of(series)} at the last checkpoint, and their median. y: {y.explanation}."
@@ -95,15 +77,14 @@ def draw_scaling(series: Sequence[Series], drawing: Drawing) -> Drawn:
         joined = drawing.over == "k" or len({curve.k for curve in in_panel if not curve.of_full_rows}) == 1
         ends[place.ax] = _draw_scalings(place.ax, scalings, drawing, logarithmic=y.log, joined=joined)
         place.ax.set_xlabel(drawn.below(over))
-        _share(place, wanted, drawing)
+        place.name_y(wanted, shared=drawing.share_y)
         missing += [
             f"{_label(learner)} at {at:g}"
             for learner, points in scalings.items()
             for at in points
             if at not in _drawable(points)
         ]
-    drawn.finish(drawing.finding, 1)
-    legend(drawn.figure, {"bar: 90 % interval of the mean": Line2D([], [], **_BAR)}, 2, drawing.note)
+    drawn.finish(drawing.finding, {"bar: 90 % interval of the mean": Line2D([], [], **_BAR)}, drawing.note)
     label_ends(drawn.figure, ends)
     sentences = [f"x: {over}; log scale. y: {wanted}, from means over {repetitions_of(series)}; {y.name}: {y.meaning}."]
     if drawing.level is not None:
@@ -129,7 +110,8 @@ def draw_ratios(series: Sequence[Series], drawing: Drawing) -> Drawn:
     against = select(series, drawing.against)[0].label
     drawn, panels = _panels(series, replace(drawing, share_y=True))
     ratios = [ratios_of(in_panel, drawing, y) for _, in_panel in panels]
-    labels = _ordered({label: ratio.value for label, ratio in of_panel.items()} for of_panel in ratios)
+    values = pd.DataFrame([{label: ratio.value for label, ratio in of_panel.items()} for of_panel in ratios])
+    labels = list(values.mean().sort_values(kind="stable").index)
     looks = {curve.label: style(curve.algo) for curve in series}
     ends = [end for of_panel in ratios for each in of_panel.values() for end in (each.low, each.value, each.high)]
     low, high = (end(ends, initial=1.0) for end in (np.nanmin, np.nanmax))
@@ -137,17 +119,17 @@ def draw_ratios(series: Sequence[Series], drawing: Drawing) -> Drawn:
         for row, label in enumerate(labels):
             if label in of_panel:
                 _draw_ratio(place.ax, row, of_panel[label], looks[label].colour, looks[label].marker)
-        place.ax.axvline(1, color=_GREY, linewidth=1.0, zorder=1)
-        _name_rows(place, labels)
+        place.ax.axvline(1, color=canvas.GREY, linewidth=1.0, zorder=1)
+        place.ax.set_yticks(range(len(labels)), canvas.folded_ticks(labels))
+        place.ax.set_ylim(len(labels) - 0.5, -0.5)  # the first one is at the top
+        place.ax.tick_params(labelleft=place.first)
         place.ax.set_xscale("log")
         place.ax.set_xlim(low / _MARGIN, high * _MARGIN)
         set_ticks(place.ax, y=False)
         grid(place.ax)
         if place.lowest:
             place.ax.set_xlabel(drawn.below(f"{y.name} at the end / that of {against} (log scale)"))
-    drawn.finish(drawing.finding, int(bool(drawing.note)))
-    if drawing.note:
-        legend(drawn.figure, {}, 1, drawing.note)
+    drawn.finish(drawing.finding, {}, drawing.note)
     text = (
         f"Dots show the {y.name} of each variant at the last checkpoint, divided by that of {against} in the same "
         f"{repetitions_of(series)}; bars are 90 % intervals from 2000 bootstrap resamples. The {y.name} is the "
@@ -168,7 +150,7 @@ def draw_relative(series: Sequence[Series], drawing: Drawing) -> Drawn:
     columns: dict[str, list[list[Series]]] = {}
     for curves in drawing.split(series).values():
         columns.setdefault(str(of(drawing.columns, curves[0])) if drawing.columns else "", []).append(curves)
-    drawn = sheet(len(columns), share_y=drawing.share_y)
+    drawn = canvas.sheet(len(columns), share_y=drawing.share_y)
     ends: dict[Axes, list[End]] = {}
     for place, (value, groups) in zip(drawn.places, columns.items(), strict=True):
         place.ax.set_title(drawing.titles.get(value, value), loc="left", fontsize=10)
@@ -178,15 +160,14 @@ def draw_relative(series: Sequence[Series], drawing: Drawing) -> Drawn:
             line = {"color": colour, "marker": marker, "markersize": 5.0, "linewidth": 0.8}
             _draw_points(place.ax, at * factor, ratios, line)
             ends.setdefault(place.ax, []).append(End(drawing.title(curves), at[-1] * factor, ratios[-1].value, colour))
-        place.ax.axhline(1, color=_GREY, linewidth=0.8, zorder=1)
+        across(place.ax, 1)
         place.ax.set(xscale="log", yscale="log")
         set_ticks(place.ax)
         grid(place.ax)
         if place.lowest:
             place.ax.set_xlabel(drawn.below(x.text))
-        _share(place, f"{wanted} (log scale)", drawing)
-    drawn.finish(drawing.finding, 1)
-    legend(drawn.figure, {"bar: 90 % interval": Line2D([], [], **_BAR)}, 2, drawing.note)
+        place.name_y(f"{wanted} (log scale)", shared=drawing.share_y)
+    drawn.finish(drawing.finding, {"bar: 90 % interval": Line2D([], [], **_BAR)}, drawing.note)
     label_ends(drawn.figure, ends)
     text = (
         f"x: {x.explanation}; points that would hide each other stand side by side. y: {wanted} in the same "
@@ -209,12 +190,10 @@ def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
         _draw_bills(place.ax, in_panel, looks, sizes, x, y)
         if place.lowest:
             place.ax.set_xlabel(drawn.below(x.text))
-        _share(place, y.text, drawing)
+        place.name_y(y.text, shared=drawing.share_y)
     entries = {label: Line2D([], [], **look) for label, look in looks.items()}
     entries["90 % interval"] = Line2D([], [], **_BAR)
-    columns = drawn.legend_columns([*entries, drawing.note])
-    drawn.finish(drawing.finding, -(-(len(entries) + bool(drawing.note)) // columns))
-    legend(drawn.figure, entries, columns, drawing.note)
+    drawn.finish(drawing.finding, entries, drawing.note, drawn.legend_columns([*entries, drawing.note]))
     text = (
         "A marker is a learner with one k at its last checkpoint, the larger the larger k is. Learners that paid about "
         f"the same stand side by side. x: {x.explanation}. y: {y.explanation}. Bars are 90 % intervals from 2000 "
@@ -282,37 +261,15 @@ def _compared(series: Sequence[Series], drawing: Drawing) -> tuple[list[Series],
     return ours, [curve for curve in select(series, drawing.against) if not any(curve is each for each in ours)]
 
 
-def _panels(series: Sequence[Series], drawing: Drawing) -> tuple[Panels, list[tuple[Panel, list[Series]]]]:
+def _panels(
+    series: Sequence[Series], drawing: Drawing
+) -> tuple[canvas.Panels, list[tuple[canvas.Panel, list[Series]]]]:
     """Return a figure with a panel for each part of the series, and its title."""
     parts = list(drawing.split(series).values())
-    drawn = sheet(len(parts), share_y=drawing.share_y)
+    drawn = canvas.sheet(len(parts), share_y=drawing.share_y)
     for place, part in zip(drawn.places, parts, strict=True):
-        place.ax.set_title(folded(drawing.title(part)), loc="left", fontsize=10)
+        place.ax.set_title(canvas.folded(drawing.title(part)), loc="left", fontsize=10)
     return drawn, list(zip(drawn.places, parts, strict=True))
-
-
-def _share(place: Panel, y_label: str, drawing: Drawing) -> None:
-    """Write what the y axis is, once for panels that share it."""
-    if place.first:
-        place.ax.set_ylabel("\n".join(wrap(y_label, _LETTERS_BESIDE)))
-    elif drawing.share_y:
-        place.ax.tick_params(labelleft=False)
-
-
-def _ordered(panels: Iterable[Mapping[str, float]]) -> list[str]:
-    """Return the labels of all panels, those with the smallest mean of their values first."""
-    values: dict[str, list[float]] = {}
-    for of_panel in panels:
-        for label, value in of_panel.items():
-            values.setdefault(label, []).append(value)
-    return sorted(values, key=lambda label: float(np.mean(values[label])))
-
-
-def _name_rows(place: Panel, labels: Sequence[str]) -> None:
-    """Write the labels beside the rows, the first one at the top, once for panels that share them."""
-    place.ax.set_yticks(range(len(labels)), folded_ticks(labels))
-    place.ax.set_ylim(len(labels) - 0.5, -0.5)
-    place.ax.tick_params(labelleft=place.first)
 
 
 def _label(learner: tuple[str, str]) -> str:
@@ -344,12 +301,11 @@ def _draw_columns(ax: Axes, series: Sequence[Series], y: Axis, drawing: Drawing)
         ax.plot(ends, [np.median(last)] * 2, **_MEDIAN)
         for _, values in (points for (learner, _), points in drawing.published.items() if learner == algo):
             ax.plot(ends, [values[-1]] * 2, **_PUBLISHED)
-    if y.zero is not None:
-        ax.axhline(y.zero, color="grey", linewidth=0.8, zorder=1)
+    across(ax, y.zero, "grey")
     if y.log:
         ax.set_yscale("log")
     set_ticks(ax)
-    ax.set_xticks(range(len(learners)), folded_ticks(style(algo).name for algo in learners))
+    ax.set_xticks(range(len(learners)), canvas.folded_ticks(style(algo).name for algo in learners))
     grid(ax, axis="y")
 
 
@@ -383,7 +339,7 @@ def _draw_scalings(ax: Axes, scalings: Scalings, drawing: Drawing, *, logarithmi
         ax.set_ylim(bottom=0)
     set_ticks(ax)
     marks = sorted({at for points in scalings.values() for at in points})
-    ax.set_xticks(marks, list(map(compact, marks)))
+    ax.set_xticks(marks, list(map(canvas.compact, marks)))
     ax.xaxis.minorticks_off()
     if drawing.level is not None:
         ends += _draw_guides(ax, list(filter(None, map(_drawable, scalings.values()))))
@@ -427,8 +383,7 @@ def _draw_bills(
         error = of_ratio(comparison.means(curve).end, comparison.repetitions)
         look = {**looks[curve.label], **sizes[curve.config["k"]]}
         _draw_points(ax, [at * aside[curve.label]], [error], look)
-    if y.zero is not None:
-        ax.axhline(y.zero, color=_GREY, linewidth=0.8, zorder=1)
+    across(ax, y.zero)
     ax.set(xscale="log", yscale="log")
     set_ticks(ax)
     grid(ax)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from budgetreg.analysis.claims import Published
-from budgetreg.analysis.comparisons import Condition
 from budgetreg.analysis.intervals import FEWEST, ONE_SIDED, of_ratio, weights
 from budgetreg.common.errors import ConfigError
 from budgetreg.config.nested import common, flatten
@@ -20,10 +19,11 @@ from budgetreg.config.options import (
     NOTHING,
     POSITIVE,
     TEXT,
+    Option,
     Requirement,
-    Rules,
-    check,
+    checked,
     one_of,
+    options_of,
 )
 from budgetreg.data import registry
 from budgetreg.runs import tables
@@ -38,40 +38,12 @@ _VERDICTS = Requirement(
         MAPPING.accepts(value) and set(value) <= {"holds", "open", "fails"} and all(map(LIST.accepts, value.values()))
     ),
 )
-_RULES: Rules = {
-    "kind": ("the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios", "relative")),
-    "also": ("the kinds of further figures, by the ends of their names", _FURTHER),
-    "x": ("the variable on the x axis", one_of(*ALONG) | NOTHING),
-    "x_scale": ("the scale of the x axis", one_of("log", "linear")),
-    "y_scale": ("the scale of the y axis", one_of("auto", "log", "linear")),
-    "measure": ("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING),
-    "panels": ("what has a panel for each value", NAME | LIST),
-    "titles": ("the titles of panels", MAPPING),
-    "finding": ("the figure's title: what it shows", TEXT),
-    "rests_on": ("the claims that the title rests on, by verdict", _VERDICTS),
-    "band": ("the band", one_of("interval", "spread")),
-    "named": ("the learners with bands", LIST),
-    "names": ("what labels are called", MAPPING),
-    "of": ("the learner that is compared with others", NAME | MAPPING | NOTHING),
-    "columns": ("the key that has a panel of relative errors for each value", NAME | NOTHING),
-    "against": ("the learner that others are compared with", NAME | MAPPING | NOTHING),
-    "beside": ("the recipes whose results the figure shows, too", LIST),
-    "until": ("the last x of curves that is shown", POSITIVE | NOTHING),
-    "top": ("where the y axis ends", POSITIVE | NOTHING),
-    "bottom": ("where the y axis begins", POSITIVE | NOTHING),
-    "published_as": ("how published numbers are drawn", one_of("curves", "points")),
-    "bound": ("whether the bound for normal data is drawn", FLAG),
-    "share_y": ("whether all panels have the same y axis", FLAG),
-    "row": ("whether all panels stand in one row, above a legend", FLAG),
-    "worst": ("the key of which the worst value is shown", NAME | NOTHING),
-    "over": ("what a scaling goes along", NAME | NOTHING),
-    "level": ("the level that curves have to fall to", POSITIVE | NOTHING),
-}
-BANDS = {
-    "interval": "90 % interval of the mean, {times}",
-    "spread": "5 to 95 % of {times}",
-}
-"""What the legend calls a band."""
+_LEARNER = NAME | MAPPING | NOTHING
+
+
+def _key(what: str, must: Requirement, default: Any = None) -> Any:
+    """Declare a key that a recipe may set: what it is, what it must be, and its value elsewhere."""
+    return field(default_factory=lambda: default, metadata={"option": Option(what, must, default)})
 
 
 @dataclass(frozen=True)
@@ -116,8 +88,6 @@ class Drawing:
         they have a single panel. Each of `panels` has a line there.
     against : str, mapping or None
         The learner that others are compared with, as in claims.
-    beside : sequence of str
-        Recipes whose panels the figure shows before those of its own.
     until : float or None
         Checkpoints beyond this x are not shown; None: all are.
     top : float or None
@@ -142,41 +112,39 @@ class Drawing:
         In a scaling, y is what curves need to fall to this level; None: y is the value at the last checkpoint.
     published : mapping
         Points x and y of published curves, by learner and variable of the x axis.
-    published_beside : mapping
-        The same for each recipe of `beside`.
     note : str
         A remark in the legend.
     """
 
-    kind: str = "curves"
-    also: Mapping[str, str] = field(default_factory=dict)
-    x: str | None = None
-    x_scale: str = "log"
-    y_scale: str = "auto"
-    measure: str | None = None
-    panels: Sequence[str] = ("dataset",)
-    titles: Mapping[str, str] = field(default_factory=dict)
-    finding: str = ""
-    rests_on: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    band: str = "interval"
-    named: Sequence[str] = field(default_factory=list)
-    names: Mapping[str, str] = field(default_factory=dict)
-    of: Condition | None = None
-    columns: str | None = None
-    against: Condition | None = None
-    beside: Sequence[str] = field(default_factory=list)
-    until: float | None = None
-    top: float | None = None
-    bottom: float | None = None
-    published_as: str = "curves"
-    bound: bool = False
-    share_y: bool = True
-    row: bool = False
-    worst: str | None = None
-    over: str | None = None
-    level: float | None = None
+    kind: str = _key(
+        "the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios", "relative"), "curves"
+    )
+    also: Mapping[str, str] = _key("the kinds of further figures, by the ends of their names", _FURTHER, {})
+    x: str | None = _key("the variable on the x axis", one_of(*ALONG) | NOTHING)
+    x_scale: str = _key("the scale of the x axis", one_of("log", "linear"), "log")
+    y_scale: str = _key("the scale of the y axis", one_of("auto", "log", "linear"), "auto")
+    measure: str | None = _key("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING)
+    panels: Sequence[str] = _key("what has a panel for each value", NAME | LIST, ["dataset"])
+    titles: Mapping[str, str] = _key("the titles of panels", MAPPING, {})
+    finding: str = _key("the figure's title: what it shows", TEXT, "")
+    rests_on: Mapping[str, Sequence[str]] = _key("the claims that the title rests on, by verdict", _VERDICTS, {})
+    band: str = _key("the band", one_of("interval", "spread"), "interval")
+    named: Sequence[str] = _key("the learners with bands", LIST, [])
+    names: Mapping[str, str] = _key("what labels are called", MAPPING, {})
+    of: str | Mapping[str, object] | None = _key("the learner that is compared with others", _LEARNER)
+    columns: str | None = _key("the key that has a panel of relative errors for each value", NAME | NOTHING)
+    against: str | Mapping[str, object] | None = _key("the learner that others are compared with", _LEARNER)
+    until: float | None = _key("the last x of curves that is shown", POSITIVE | NOTHING)
+    top: float | None = _key("where the y axis ends", POSITIVE | NOTHING)
+    bottom: float | None = _key("where the y axis begins", POSITIVE | NOTHING)
+    published_as: str = _key("how published numbers are drawn", one_of("curves", "points"), "curves")
+    bound: bool = _key("whether the bound for normal data is drawn", FLAG, False)
+    share_y: bool = _key("whether all panels have the same y axis", FLAG, True)
+    row: bool = _key("whether all panels stand in one row, above a legend", FLAG, False)
+    worst: str | None = _key("the key of which the worst value is shown", NAME | NOTHING)
+    over: str | None = _key("what a scaling goes along", NAME | NOTHING)
+    level: float | None = _key("the level that curves have to fall to", POSITIVE | NOTHING)
     published: Published = field(default_factory=dict)
-    published_beside: Mapping[str, Published] = field(default_factory=dict)
     note: str = ""
 
     def figures(self, name: str) -> dict[str, "Drawing"]:
@@ -206,11 +174,6 @@ class Drawing:
         for curve in series:
             panels.setdefault(self.panel(curve), []).append(curve)
         return panels
-
-    def published_points(self, series: Series, x: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the published points of a series against a variable; None if there are none."""
-        points = self.published_beside.get(str(series.config.get("experiment")), self.published)
-        return points.get((series.algo, x))
 
     def title(self, series: Sequence[Series]) -> str:
         """Return the title of the panel that shows some series."""
@@ -249,8 +212,7 @@ def parse(options: Mapping[str, Any]) -> Drawing:
     ConfigError
         If a key is unknown or a value is invalid.
     """
-    filled = {**{key: getattr(PLAIN, key) for key in _RULES}, "panels": "dataset", **options}
-    check(filled, _RULES, "figure")
+    filled = checked(options, options_of(Drawing), "figure")
     if (filled["kind"] == "scaling") != (filled["over"] is not None):
         raise ConfigError("figure.over: a figure of the kind scaling needs it, and no other")
     if filled["kind"] in ("paired", "ratios", "relative") and filled["against"] is None:

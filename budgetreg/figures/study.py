@@ -6,17 +6,8 @@ from typing import Any
 import numpy as np
 
 from budgetreg.common.notices import in_one_line
-from budgetreg.figures.canvas import (
-    Artist,
-    Axes,
-    Drawn,
-    Figure,
-    Patch,
-    grid,
-    legend,
-    set_ticks,
-    write_finding,
-)
+from budgetreg.figures import canvas
+from budgetreg.figures.canvas import Artist, Axes, Drawn, Figure, Patch, grid, set_ticks
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.looks import COLOURS
 from budgetreg.figures.specification import Drawing
@@ -45,8 +36,8 @@ def draw_study(study: Study, drawing: Drawing) -> Drawn:
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     entries = _draw_error(left, bill, history)
     entries |= _draw_attributes(right, n, shown)
-    write_finding(figure, in_one_line(_finding(name, bill, history)))
-    legend(figure, entries, 4)
+    canvas.write_finding(figure, in_one_line(_finding(name, bill, history)))
+    canvas.legend(figure, entries, 4)
     title = (
         f"{n} examples, {len(bill.by_attribute)} attributes; {bill.total:,g} {bill.unit} spent, {bill.on_order:,g} on "
         "order."
@@ -69,38 +60,32 @@ def _finding(name: str, bill: StudyBill, history: Sequence[Estimates]) -> str:
 def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict[str, Any]:
     """Draw the errors so far, the forecast, and what is on order; return the entries of the legend."""
     entries: dict[str, Any] = {}
-    ours, ahead, grey = COLOURS["indigo"], COLOURS["lilac"], COLOURS["slate"]
     if history:
-        spent = np.array([each.spent for each in history])
-        complete, low, high = np.array([_numbers(each.error.complete) for each in history]).T
-        entries["estimated error, 90 % interval"] = ax.errorbar(
-            spent, complete, _bars(complete, low, high), color=ours, marker="o", linewidth=2.6, elinewidth=1.5
-        )
-        bought, low, high = np.array([_numbers(each.error.as_bought) for each in history]).T
-        beside = spent + _ASIDE * spent[-1]
-        entries["with as many attributes as were bought"] = ax.errorbar(
-            beside,
-            bought,
-            _bars(bought, low, high),
-            color=grey,
-            marker="s",
-            linewidth=1.5,
-            elinewidth=1.0,
-            markersize=5,
-        )
-        further = history[-1].further
-        if further:
-            x = spent[-1] + np.array([spending for spending, _ in further])
-            error, low, high = np.array([_numbers(interval) for _, interval in further]).T
-            ax.plot([spent[-1], x[0]], [complete[-1], error[0]], color=ahead, linewidth=1.5, zorder=1)
-            entries["forecast, 90 % interval"] = ax.errorbar(
-                x, error, _bars(error, low, high), color=ahead, marker="D", linewidth=1.5, elinewidth=1.5, mfc="white"
-            )
+        spent, last = np.array([each.spent for each in history]), history[-1]
+        complete, bought = ([getattr(each.error, name) for each in history] for name in ("complete", "as_bought"))
+        ours: dict[str, Any] = {"color": COLOURS["indigo"], "marker": "o", "linewidth": 2.6, "elinewidth": 1.5}
+        entries["estimated error, 90 % interval"] = _draw_intervals(ax, spent, complete, **ours)
+        as_bought: dict[str, Any] = {
+            "color": COLOURS["slate"],
+            "marker": "s",
+            "linewidth": 1.5,
+            "elinewidth": 1.0,
+            "markersize": 5,
+        }
+        aside = spent + _ASIDE * spent[-1]
+        entries["with as many attributes as were bought"] = _draw_intervals(ax, aside, bought, **as_bought)
+        if last.further:
+            ahead: dict[str, Any] = {"color": COLOURS["lilac"], "linewidth": 1.5}
+            spending, errors = zip(*last.further, strict=True)
+            x = spent[-1] + np.array(spending)
+            ax.plot([spent[-1], x[0]], [complete[-1].estimate, errors[0].estimate], zorder=1, **ahead)
+            look = {**ahead, "marker": "D", "elinewidth": 1.5, "mfc": "white"}
+            entries["forecast, 90 % interval"] = _draw_intervals(ax, x, errors, **look)
     if bill.on_order:
         entries[f"on order: {bill.on_order:,g} {in_one_line(bill.unit)}"] = ax.axvspan(
             bill.total, bill.total + bill.on_order, color=COLOURS["orange"], alpha=0.3, linewidth=0
         )
-    ax.axhline(1.0, color="grey", linewidth=0.8, zorder=1)
+    canvas.across(ax, 1.0, "grey")
     ax.set_xlim(left=0)
     ax.set_ylim(0, None)
     ax.set_xlabel(in_one_line(f"spent ({bill.unit})"))
@@ -108,6 +93,12 @@ def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict
     set_ticks(ax)
     grid(ax)
     return entries
+
+
+def _draw_intervals(ax: Axes, x: np.ndarray, intervals: Sequence[Any], **look: Any) -> Any:
+    """Draw a line through estimates, with their intervals."""
+    estimate, low, high = np.array([(each.estimate, each.low, each.high) for each in intervals]).T
+    return ax.errorbar(x, estimate, np.maximum([estimate - low, high - estimate], 0), **look)
 
 
 def _draw_attributes(ax: Axes, n: int, attributes: Any) -> dict[str, Artist]:
@@ -127,14 +118,6 @@ def _draw_attributes(ax: Axes, n: int, attributes: Any) -> dict[str, Artist]:
     set_ticks(ax, y=False)
     grid(ax, axis="x")
     return entries
-
-
-def _numbers(interval: Any) -> tuple[float, float, float]:
-    return interval.estimate, interval.low, interval.high
-
-
-def _bars(estimate: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.maximum([estimate - low, high - estimate], 0)
 
 
 def _paragraphs(bill: StudyBill, history: Sequence[Estimates], shown: int) -> list[str]:

@@ -39,12 +39,7 @@ _READABLE = 100  # letters of a line
 _ROUNDING = 1e-12
 OF_LABELS = {"test_error_rate": "error rate", AUC: "AUC"}
 """Names of the measures of targets with two values."""
-_OF_REGRESSORS = {
-    "test_relative": "relative error",
-    "test_mse": "test mse",
-    **OF_LABELS,
-    "test_svr_loss": "SVR loss",
-}
+_OF_REGRESSORS = {"test_relative": "relative error", "test_mse": "test mse", **OF_LABELS, "test_svr_loss": "SVR loss"}
 _OF_SUBSPACES = {"excess_loss": "excess loss", "relative_error": "relative error", "principal_angle": "angle"}
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
 _WORSE_BY = "worse by"

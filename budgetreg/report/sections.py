@@ -16,9 +16,8 @@ from budgetreg.common.errors import DataError
 from budgetreg.common.files import content_of_regular, files_below, refuse_foreign, write_atomically
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import damage_reported
-from budgetreg.figures import advice
+from budgetreg.figures import advice, plot
 from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
-from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,

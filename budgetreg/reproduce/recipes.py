@@ -117,19 +117,10 @@ def _read(name: str, given: Mapping[str, Any]) -> Recipe:
         title=catalogue.headline("experiment", name),
         cells=cells,
         protocols=protocols,
-        drawing=_drawing(name, content["figure"]),
+        drawing=replace(parse_drawing(content["figure"]), published=published_points(name)),
         differs=tuple(map(str, content["differs"])),
         claims=parse_all(content["claims"]),
     )
-
-
-def _drawing(name: str, content: Mapping[str, Any]) -> Drawing:
-    drawing = parse_drawing(content)
-    unknown = [other for other in drawing.beside if other not in names()]
-    if unknown:
-        raise ConfigError(f"figure.beside: {unknown[0]}: no such recipe{nearest(unknown[0], names())}")
-    beside = {other: published_points(other) for other in drawing.beside}
-    return replace(drawing, published=published_points(name), published_beside=beside)
 
 
 def _cells(composer: Composer, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> Iterator[Cell]:

@@ -14,7 +14,7 @@ from budgetreg.analysis.comparisons import savings_csv
 from budgetreg.common.errors import ConfigError, DataError, UnfinishedError
 from budgetreg.common.files import digest, write_atomically
 from budgetreg.common.notices import say, say_on_terminal
-from budgetreg.figures.registry import Receipt, plot
+from budgetreg.figures import Receipt, plot
 from budgetreg.figures.specification import axes_of, worst
 from budgetreg.reproduce.merged import CellResults, find_runs, held, read_results, read_run, write_results
 from budgetreg.reproduce.recipes import Cell, Recipe
@@ -99,7 +99,7 @@ def receipt_of(recipe: Recipe, results: Path) -> Receipt:
     results : Path
         The folder with a folder of merged results for each recipe.
     """
-    referred = {*recipe.drawing.beside, *(name for claim in recipe.claims for name in claim.options["also"])}
+    referred = {name for claim in recipe.claims for name in claim.options["also"]}
     others = sorted((name, results / name / CURVES) for name in referred)
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
         ingredients = [
@@ -133,10 +133,8 @@ def report(recipe: Recipe, results: Path) -> None:
     # A learner with a curve for each of several data sets has no number of attributes of its own.
     comparable = [(name, curves) for name, curves in panels if len({curve.label for curve in curves}) == len(curves)]
     write_atomically(folder / SAVINGS, savings_csv(comparable, measure))
-    beside = [name for name in recipe.drawing.beside if (results / name / CURVES).exists()]
-    shown = _panels(recipe, [curve for name in beside for curve in read(results / name)], measure) + panels
     called = recipe.drawing.names
-    drawn = [replace(curve, label=called.get(curve.label, curve.label)) for _, of_panel in shown for curve in of_panel]
+    drawn = [replace(curve, label=called.get(curve.label, curve.label)) for _, of_panel in panels for curve in of_panel]
     for name, drawing in recipe.drawing.figures(_FIGURE).items():
         plot(drawn, folder, name, drawing)
 

@@ -10,10 +10,10 @@ from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.cli.console import console
 from budgetreg.cli.run import plan_table
 from budgetreg.common.errors import ConfigError
-from budgetreg.figures.captions import about_curves
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import Series, mean_curve, read_series
+from tests.figures.drawn import drawn
 from tests.plans import planned
 from tests.written_runs import write_run
 
@@ -67,7 +67,7 @@ def test_captions_say_the_cost_and_whether_draws_are_price_aware(tmp_path: Path)
         priced(tmp_path / "b", k=5, algo__data_point="moment", algo__inner_product="moment", algo__update="ogd"),
         write_run(tmp_path / "c", k=6),
     ]
-    captions = [" ".join("\n\n".join(about_curves(read_series([run]), [])).split()) for run in runs]
+    captions = [drawn(run)[1] for run in runs]
     assert "1,599 EUR" in captions[0]
     assert "prices: of prices.csv; the draws ignore them" in captions[0]
     assert "prices: of prices.csv; the draws are price-aware" in captions[1]

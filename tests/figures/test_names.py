@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import RendererAgg
 
-from budgetreg.figures.registry import plot
+from budgetreg.figures import plot
 from budgetreg.figures.specification import Drawing
 from budgetreg.runs.series import read_series
 from budgetreg.study.state import StudyBill

@@ -9,11 +9,10 @@ import pytest
 
 from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.common.errors import DataError
-from budgetreg.figures.captions import about_curves
-from budgetreg.figures.curves import draw
-from budgetreg.figures.registry import plot_run
+from budgetreg.figures import plot_run
 from budgetreg.figures.specification import axes_of, parse
 from budgetreg.runs.series import along, mean_curve, read_series
+from tests.figures.drawn import drawn, legend_of, of_series
 from tests.written_runs import edit_manifest, write_run
 
 N, D = 160, 10
@@ -56,11 +55,9 @@ def test_checkpoints_at_the_same_bill_show_the_last_one(tmp_path: Path) -> None:
 
 def lines(path: Path) -> tuple[list[list[float]], list[str], str]:
     """Return the points of a figure's curves, its legend and its caption."""
-    series = read_series([path])
-    figure, remarks = draw(series)
+    figure, text = drawn(path)
     curves = [list(line.get_xdata()) for line in figure.axes[0].lines[1:]]  # after the zero predictor's
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    return curves, texts, " ".join("\n\n".join(about_curves(series, remarks)).split())
+    return curves, legend_of(figure), text
 
 
 def test_curves_end_at_the_total_and_the_caption_names_those_without_a_point(tmp_path: Path) -> None:
@@ -120,13 +117,13 @@ def test_a_run_without_a_point_has_a_figure(tmp_path: Path) -> None:
 def test_a_recipe_may_draw_by_paid_attributes_without_a_total(tmp_path: Path) -> None:
     series = read_series([paid_run(tmp_path, 1300, N, axis="attributes")])
     assert axes_of(series)[0].column == "attributes"
-    figure, _ = draw(series, parse({"x": "paid"}))
+    figure, _ = of_series(series, parse({"x": "paid"}))
     assert list(figure.axes[0].lines[1].get_xdata()) == [1600, 1939.5]
 
 
 def test_a_single_point_has_a_band(tmp_path: Path) -> None:
     series = read_series([paid_run(tmp_path, 1, N, axis="attributes", repetitions=6)])
-    (ax,) = draw(series, parse({"x": "paid", "band": "spread"}))[0].axes
+    (ax,) = of_series(series, parse({"x": "paid", "band": "spread"}))[0].axes
     assert list(ax.lines[1].get_xdata()) == [1600]
     errors = series[0].points.pivot(index="repetition", columns="examples", values="test_relative").to_numpy()[:, -1]
     (low, high) = ax.collections[0].get_segments()[0]

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from budgetreg.common.errors import ConfigError
-from budgetreg.figures import curves, paired
+from budgetreg.figures.paired import differences, draw_paired
 from budgetreg.figures.points import draw_bills, draw_ratios, draw_relative, draw_scaling, ratios_of, relative_to_best
-from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import ATTRIBUTES, RELATIVE, Drawing, axes_of, parse
 from budgetreg.runs.series import Series, labelled, read_folder, read_series
+from tests.figures.drawn import drawn, of_series
 from tests.figures.test_paid import N, paid_run
 from tests.written_runs import write_run
 
@@ -45,7 +45,7 @@ def test_a_difference_is_that_of_the_same_repetitions(tmp_path: Path) -> None:
     with_errors(tmp_path / "2", "aer", 1.01)
     series = by_algo(tmp_path)
     x, y = axes_of(list(series.values()))
-    points, estimates = paired.differences(series["aer"], series["aelr"], y, x)
+    points, estimates = differences(series["aer"], series["aelr"], y, x)
     assert points.tolist() == series["aer"].mean["attributes"].tolist()
     for estimate in estimates:
         assert estimate.value == pytest.approx(0.01 * (0.4 + (MANY - 1) / 200))
@@ -57,7 +57,7 @@ def test_a_difference_ends_where_one_of_the_curves_does(tmp_path: Path) -> None:
     write_run(tmp_path / "2", "aer", repetitions=MANY, examples=(20, 80, 640))
     series = by_algo(tmp_path)
     x, y = axes_of(list(series.values()))
-    points, _ = paired.differences(series["aer"], series["aelr"], y, x)
+    points, _ = differences(series["aer"], series["aelr"], y, x)
     begin, end = (series[name].mean["attributes"].iloc[at] for name, at in (("aer", 0), ("aelr", -1)))
     assert points.tolist() == [begin, series["aer"].mean["attributes"].iloc[1], end]
 
@@ -68,7 +68,7 @@ def test_a_mean_outside_its_band_is_marked(spoilt: bool, tmp_path: Path) -> None
         with_errors(tmp_path / str(number), algo, 1.0 + number)
     if spoilt:
         spoil(tmp_path / "1", 1000)
-    figure, remarks = paired.draw(read_series([tmp_path]), Drawing(against="aelr", band="spread"))
+    figure, _, paragraphs = draw_paired(read_series([tmp_path]), Drawing(against="aelr", band="spread"))
     heads = [ax.get_title("left") for ax in figure.axes[:3]]
     assert heads == ["aelr", "aer", "ridge"]
     circles = {
@@ -77,7 +77,8 @@ def test_a_mean_outside_its_band_is_marked(spoilt: bool, tmp_path: Path) -> None
     }
     place = by_algo(tmp_path)["aer"].mean["attributes"].iloc[-1]
     assert circles == {"aelr": [], "aer": [place] if spoilt else [], "ridge": []}
-    assert any("outside their band" in remark and "aer at 620" in remark for remark in remarks) == spoilt
+    said = " ".join(paragraphs[0].split())
+    assert ("outside their band, which a few repetitions decide: aer at 620" in said) == spoilt
     # Other differences stay readable: the axis need not show what one repetition decides, of which a number remains.
     below = figure.axes[4:]
     assert all(ax.get_ylim()[1] < 2 for ax in below)
@@ -88,23 +89,12 @@ def test_each_data_set_has_a_row_with_the_same_learners(tmp_path: Path) -> None:
     for dataset in ("digits_3v5", "mnist_3v5"):
         for algo in ("aelr", "aer"):
             write_run(tmp_path / dataset / algo, algo, dataset)
-    figure, _ = paired.draw(read_series([tmp_path]), Drawing(against="aer"))
+    figure, *_ = draw_paired(read_series([tmp_path]), Drawing(against="aer"))
     titles = [ax.get_title("left") for ax in figure.axes]
     assert titles == ["aer", "aelr", "", ""] * 2
     texts = [text.get_text() for ax in figure.axes for text in ax.texts]
     assert texts == ["digits_3v5\nk = 4", "mnist_3v5\nk = 4"]
     assert [ax.axison for ax in figure.axes] == [True, True, False, True] * 2
-
-
-def test_published_points_are_those_of_the_recipe_of_a_series(tmp_path: Path) -> None:
-    write_run(tmp_path / "1", "aelr", experiment="paper/one")
-    write_run(tmp_path / "2", "aelr", "digits_3v5", experiment="paper/two")
-    own, beside = ({("aelr", "attributes"): (np.array([50.0]), np.array([value]))} for value in (0.8, 0.7))
-    drawing = Drawing(published=own, published_beside={"paper/one": beside})
-    found = {
-        curve.config["experiment"]: drawing.published_points(curve, "attributes") for curve in read_series([tmp_path])
-    }
-    assert {name: points and points[1][0] for name, points in found.items()} == {"paper/one": 0.7, "paper/two": 0.8}
 
 
 def test_ratios_are_those_of_the_same_repetitions(tmp_path: Path) -> None:
@@ -180,7 +170,7 @@ def test_a_quick_look_says_so(tmp_path: Path) -> None:
     for number, algo in enumerate(("aelr", "aer")):
         paid_run(tmp_path / str(number), 10, 0, algo=algo)
     series, drawing = read_series([tmp_path]), Drawing(against="aelr", note="quick look")
-    figures = (paired.draw_paired(series, drawing), draw_ratios(series, drawing), draw_bills(series, drawing))
+    figures = (draw_paired(series, drawing), draw_ratios(series, drawing), draw_bills(series, drawing))
     for figure, *_ in figures:
         legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes if ax.get_legend())]
         assert "quick look" in [text.get_text() for legend in legends for text in legend.get_texts()]
@@ -198,11 +188,12 @@ def test_further_figures_show_the_same_but_all_k_together() -> None:
 
 def test_values_below_the_end_of_the_axis_are_triangles_on_it(tmp_path: Path) -> None:
     write_run(tmp_path / "1", "aelr", shift=-0.2)  # errors 0.75, 0.65, 0.55
-    (ax,) = (figure := curves.draw(read_series([tmp_path]), Drawing(bottom=0.7, y_scale="log")))[0].axes
+    figure, text = drawn(tmp_path, bottom=0.7, y_scale="log")
+    (ax,) = figure.axes
     (under,) = (line for line in ax.lines if line.get_marker() == "v" and line.get_linestyle() == "None")
     assert ax.get_ylim()[0] == 0.7
     assert under.get_ydata().tolist() == [0.7, 0.7]
-    assert any("triangles stand for means below 0.7" in remark for remark in figure[1])
+    assert "triangles stand for means below 0.7" in text
 
 
 @pytest.mark.parametrize(("published_as", "marker", "dash"), [("points", "D", "None"), ("curves", "D", "--")])
@@ -210,34 +201,22 @@ def test_published_numbers_are_points_or_curves(published_as: str, marker: str, 
     write_run(tmp_path / "1", "aelr")
     points = (np.array([50.0, 600.0]), np.array([0.9, 0.8]))
     drawing = Drawing(published={("aelr", "attributes"): points}, published_as=published_as)
-    (ax,) = curves.draw(read_series([tmp_path]), drawing)[0].axes
+    (ax,) = of_series(read_series([tmp_path]), drawing)[0].axes
     (line,) = (line for line in ax.lines if line.get_xdata()[0] == 50 and len(line.get_xdata()) == 2)
     assert (line.get_marker(), line.get_linestyle()) == (marker, dash)
     assert line.get_ydata().tolist() == [0.9, 0.8]
 
 
-@pytest.mark.slow
-def test_files_have_the_same_bytes_each_time(tmp_path: Path) -> None:
-    for number, algo in enumerate(("aelr", "aer")):
-        paid_run(tmp_path / "runs" / str(number), 10, 0, algo=algo, repetitions=2)
-    series, drawing = read_series([tmp_path / "runs"]), Drawing(against="aelr")
-    for kind in ("paired", "ratios", "bills"):
-        of_kind = replace(drawing, kind=kind)
-        first, second = (plot(series, tmp_path / place, kind, of_kind) for place in ("first", "second"))
-        assert [path.name for path in first] == [f"{kind}.png", f"{kind}.pdf", f"{kind}.txt"]
-        assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-
-
 def test_panels_of_curves_have_the_order_of_their_titles(tmp_path: Path) -> None:
     for number, dataset in enumerate(("first", "second", "third")):
         write_run(tmp_path / str(number), "aelr", dataset)
-    figure, _ = curves.draw(read_series([tmp_path]), Drawing(titles={"third": "titled", "second": "second, too"}))
+    figure, _ = drawn(tmp_path, titles={"third": "titled", "second": "second, too"})
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["titled", "second, too", "first, k = 4"]
 
 
 def test_values_of_zero_lie_above_the_frame_and_a_predictor_beyond_it_has_no_label(tmp_path: Path) -> None:
     write_run(tmp_path / "1", "aelr", shift=-0.75)  # errors 0.15, 0.05 and, in the mean, -0.05
-    (ax,) = curves.draw(read_series([tmp_path]), Drawing(y_scale="linear", top=0.5))[0].axes
+    (ax,) = drawn(tmp_path, y_scale="linear", top=0.5)[0].axes
     assert ax.get_ylim()[0] < min(ax.lines[-1].get_ydata())
     assert "zero predictor" not in [text.get_text() for text in ax.texts]
 

@@ -11,8 +11,8 @@ import pytest
 from budgetreg.common.errors import ConfigError
 from budgetreg.config.composition import combinations
 from budgetreg.config.nested import flatten
+from budgetreg.figures import plot
 from budgetreg.figures.points import scalings_of
-from budgetreg.figures.registry import plot
 from budgetreg.figures.specification import EXAMPLES, EXCESS_LOSS, Drawing, worst
 from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.reproduce import recipes

@@ -125,18 +125,6 @@ def test_presets_with_the_same_configuration_share_a_run(recipe: Path, computed:
 
 
 @pytest.mark.usefixtures("sketched")
-def test_savings_are_in_money_if_a_panel_has_prices(recipe: Path) -> None:
-    recipe.write_text(RECIPE.replace("literal: {}", "literal: {dataset: {costs: equal, unit: EUR}}"))
-    assert main(["reproduce", "paper/toy"]) == 0
-    saved = rows(Path("results/paper/toy/savings.csv"))
-    assert {(row["panel"], row["unit"]) for row in saved} == {("literal", "EUR"), ("paper", "")}
-    for row in saved:
-        money = [row[name] for name in ("cost", "cost_is", "cost_low", "cost_high", "cost_reference", "cost_factor")]
-        attributes = ("attributes", "attributes_are", "attributes_low", "attributes_high", "reference", "factor")
-        assert money == ([row[name] for name in attributes] if row["unit"] else [""] * 6)  # 1 EUR each
-
-
-@pytest.mark.usefixtures("sketched")
 def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,14 +244,6 @@ def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFi
     assert "paper" not in Path("results/README.md").read_text().partition("## How")[0].replace("| paper |", "")
 
 
-def test_a_figure_may_show_the_results_of_another_recipe_too(reproduced: Path) -> None:
-    caption = FOLDER / "curves.txt"
-    before = caption.read_text().count("digits_3v5, AELR")
-    reproduced.write_text(RECIPE.replace("x_scale", "beside: [paper/toy], x_scale"))
-    assert main(["reproduce", "paper/toy"]) == 0
-    assert caption.read_text().count("digits_3v5, AELR") == 2 * before > 0
-
-
 def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refused(*words: str) -> str:
         assert main(["reproduce", *words]) == 2
@@ -279,8 +259,6 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
     assert "figure.panles: no such key (did you mean 'panels'?)" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("x_scale", "x: piad, x_scale"))
     assert "the variable on the x axis must be one of attributes, paid, " in refused("paper/toy")
-    recipe.write_text(RECIPE.replace("x_scale", "beside: [paper/joy], x_scale"))
-    assert "figure.beside: paper/joy: no such recipe (did you mean 'paper/toy'?)" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("digits_3v5", "digits"))
     assert "paper/toy: " in refused("paper/toy")
     recipe.write_text(RECIPE.replace("claims:", "claims: ["))

@@ -321,7 +321,7 @@ def test_a_run_is_drawn_if_its_figure_is_not_current(toy, monkeypatch):
         for name in CURVE_FILES:
             (folder / name).write_bytes(b"a picture")
 
-    monkeypatch.setattr("budgetreg.figures.registry.plot_run", plot_run)
+    monkeypatch.setattr("budgetreg.figures.plot_run", plot_run)
     monkeypatch.setattr("budgetreg.protocol.repetitions.run_repetitions", toy_repetitions)
     plan = toy(repetitions=1)
     assert carry_out(plan, draw=False).finished == 1

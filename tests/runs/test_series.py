@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import Damaged, digest
 from budgetreg.config.nested import variants
-from budgetreg.figures.curves import draw
 from budgetreg.figures.specification import PLAIN
 from budgetreg.runs import manifest
 from budgetreg.runs.series import find_folders, mean_curve, read_series
 from budgetreg.runs.tables import CURVES, columns
+from tests.figures.drawn import drawn
 from tests.written_runs import edit_manifest, write_run
 
 
@@ -38,10 +38,9 @@ def test_repetitions_are_grouped_by_examples_although_attributes_differ(tmp_path
 def test_few_repetitions_have_no_band_and_one_has_no_standard_deviation(tmp_path: Path) -> None:
     series = read_series([write_run(tmp_path / "one", repetitions=1)])
     assert mean_curve(series[0].points)["test_relative_sd"].isna().all()
-    assert len(draw(series)[0].axes[0].collections) == 0
-    for repetitions, bands in ((4, 0), (5, 1)):
-        some = read_series([write_run(tmp_path / str(repetitions), repetitions=repetitions)])
-        assert len(draw(some)[0].axes[0].collections) == bands
+    for repetitions, bands in ((1, 0), (4, 0), (5, 1)):
+        figure, _ = drawn(write_run(tmp_path / str(repetitions), repetitions=repetitions))
+        assert len(figure.axes[0].collections) == bands
 
 
 def test_the_band_is_the_interval_of_the_mean(tmp_path: Path) -> None:
