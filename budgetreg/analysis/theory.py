@@ -31,7 +31,7 @@ MOST_SUBSETS = 20_000
 _BATCH = 1 << 22
 
 
-def excess_bound(C: np.ndarray, k: int, tangent: np.ndarray | None = None) -> float:
+def excess_bound(C: np.ndarray, k: int, design: np.ndarray | None = None, tangent: np.ndarray | None = None) -> float:
     """Return n times the least excess loss after n examples, for large n; infinite if w cannot be learned.
 
     Parameters
@@ -39,7 +39,9 @@ def excess_bound(C: np.ndarray, k: int, tangent: np.ndarray | None = None) -> fl
     C : ndarray of float, shape (d + 1, d + 1)
         Covariance of the attributes and, last, the target; positive definite.
     k : int
-        Number of attributes seen of each example; all subsets of as many are seen equally often.
+        Number of attributes seen of each example.
+    design : ndarray of int, shape (N, k), optional
+        The sets of attributes that are seen, equally often; by default all subsets of k.
     tangent : ndarray of float, shape (r, d + 1, d + 1), optional
         Directions in which C may vary, symmetric matrices, if its structure is known; by default all. See
         `known_covariance`.
@@ -55,7 +57,7 @@ def excess_bound(C: np.ndarray, k: int, tangent: np.ndarray | None = None) -> fl
     0.6
     """
     d = len(C) - 1
-    subsets = uniform_subsets(d, k)
+    subsets = uniform_subsets(d, k) if design is None else design
     i, j = np.triu_indices(d + 1)
     basis = None if tangent is None else np.stack([direction[i, j] for direction in tangent])
     information = _information(C, np.column_stack([subsets, np.full(len(subsets), d)]))

@@ -84,10 +84,20 @@ def test_it_follows_from_derivatives_of_the_likelihood():
     assert excess_bound(C, 2) == pytest.approx(bound, rel=1e-3)
 
 
+def test_a_design_may_be_better_than_uniform_draws():
+    """If only the first two attributes count, examples that show them together teach more."""
+    C = joint(np.eye(D), np.eye(D)[0] + np.eye(D)[1])
+    subsets = uniform_subsets(D, 4)
+    both = (np.isin([0, 1], row).all() for row in subsets)
+    favoured = np.concatenate([subsets, np.repeat(subsets[list(both)], 20, axis=0)])
+    assert excess_bound(C, 4, favoured) < 0.8 * excess_bound(C, 4)
+
+
 def test_nothing_is_learned_of_attributes_that_are_never_seen_together():
     C = chain(0.9)
     assert excess_bound(C, 1) == np.inf
     assert np.isfinite(excess_bound(C, 1, tangent=known_covariance(D)))
+    assert excess_bound(C, 4, uniform_subsets(D - 1, 4)) == np.inf
 
 
 @pytest.mark.slow
