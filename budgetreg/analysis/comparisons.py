@@ -1,7 +1,6 @@
 """Compare series over the repetitions that all of them have: their mean curves, and which is best at the end."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -303,6 +302,11 @@ SAVING_COLUMNS = (
     *("attributes", "attributes_are", "attributes_low", "attributes_high"),
     *("reference", "factor", "factor_is", "factor_low", "factor_high"),
 )
+MONEY_COLUMNS = (
+    *("unit", "cost", "cost_is", "cost_low", "cost_high"),
+    *("cost_reference", "cost_factor", "cost_factor_is", "cost_factor_low", "cost_factor_high"),
+)
+"""Added if all learners of a panel have prices in one unit."""
 AT_LEAST, AT_MOST, UNKNOWN = "at least", "at most", "unknown"
 _DECADES = 4
 
@@ -442,6 +446,8 @@ def savings_csv(panels: Iterable[tuple[str, Sequence[Series]]], measure: str) ->
     - ``factor``: the attributes that the reference needs, divided by these
     - ``factor_is``: empty, ``at least``, ``at most`` or ``unknown``
     - ``factor_low``, ``factor_high``: ends of its interval; empty if a curve ends, or begins, too early
+    - ``unit``: what money is counted in; empty, and what follows too, in panels without prices
+    - ``cost``, ``cost_is``, ``cost_low``, ``cost_high``, ``cost_reference``, ``cost_factor``, ...: the same in money
 
     Parameters
     ----------
@@ -451,21 +457,27 @@ def savings_csv(panels: Iterable[tuple[str, Sequence[Series]]], measure: str) ->
     measure : str
         Column of the curves that falls to a level.
     """
-    rows = []
+    rows: list[dict[str, str]] = []
     for panel, series in panels:
-        with suppress(Incomparable):
-            for saving in savings(series, measure):
-                rows.append(
-                    {
-                        "panel": panel,
-                        "measure": measure,
-                        "error": f"{saving.error:g}",
-                        "learner": saving.label,
-                        **saving.needed.columns("attributes"),
-                        "attributes_are": saving.needed_is,
-                        "reference": saving.reference,
-                        **saving.factor.columns("factor"),
-                        "factor_is": saving.factor_is,
-                    }
-                )
-    return as_csv(SAVING_COLUMNS, rows)
+        unit = common_unit(series)
+        try:
+            needs = [savings(series, measure, x=x) for x in (["attributes", COST] if unit else ["attributes"])]
+        except Incomparable:
+            continue
+        for saving, *in_money in zip(*needs, strict=True):
+            words = {"panel": panel, "measure": measure, "error": f"{saving.error:g}", "learner": saving.label}
+            rows.append({**words, **_amounts(saving, "attributes", "are")})
+            for cost in in_money:
+                rows[-1] |= {"unit": str(unit), **_amounts(cost, "cost", "is", "cost_")}
+    return as_csv([*SAVING_COLUMNS, *(MONEY_COLUMNS if any("unit" in row for row in rows) else ())], rows)
+
+
+def _amounts(saving: Saving, amount: str, verb: str, prefix: str = "") -> dict[str, str]:
+    """Return the columns of what is needed and of the reference's ratio to it, in attributes or in money."""
+    return {
+        f"{amount}_{verb}": saving.needed_is,
+        **saving.needed.columns(amount),
+        f"{prefix}reference": saving.reference,
+        f"{prefix}factor_is": saving.factor_is,
+        **saving.factor.columns(f"{prefix}factor"),
+    }

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from budgetreg.analysis.claims import grid_of, judge, parse, parse_all
-from budgetreg.analysis.comparisons import SAVING_COLUMNS, Means, savings, savings_csv
+from budgetreg.analysis.comparisons import MONEY_COLUMNS, SAVING_COLUMNS, Means, savings, savings_csv
 from budgetreg.analysis.intervals import FEWEST, basic, of_largest, of_share, weights
 from budgetreg.common.errors import ConfigError
 from budgetreg.runs.series import Series
@@ -351,22 +352,30 @@ def test_savings_compare_at_one_level_with_a_named_learner() -> None:
     assert never[0].factor_is == "unknown"
 
 
-def test_savings_may_be_in_money_and_are_written_in_attributes() -> None:
+def test_savings_in_money_have_their_columns() -> None:
     """Errors of 8/attributes and 40/attributes cross .1 at 80 attributes of 30 EUR and at 400 of 2 EUR."""
     budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
     full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
+    plain = [replace(learner, points=learner.points.copy()) for learner in (budgeted, full)]
+    assert "cost" not in savings_csv([("a panel", plain)], "error").decode()
     for saving, price in ((budgeted, 30), (full, 2)):
         saving.points["cost"] = price * saving.points["attributes"]
     money = savings([budgeted, full], "error", x="cost")
     at = {saving.label: saving for saving in money if saving.error == 0.1}
     assert at["mine"].needed.value == pytest.approx(2400, rel=0.05)
     assert at["mine"].factor.value == pytest.approx(1 / 3, rel=0.1)
-    rows = list(csv.DictReader(savings_csv([("a panel", [budgeted, full])], "error").decode().splitlines()))
-    assert list(rows[0]) == list(SAVING_COLUMNS)
-    (mine,) = (row for row in rows if (row["error"], row["learner"]) == ("0.1", "mine"))
-    assert (mine["panel"], mine["reference"], mine["factor_is"]) == ("a panel", "full", "")
-    assert float(mine["attributes_low"]) <= float(mine["attributes"]) <= float(mine["attributes_high"])
+    for learner in (budgeted, full):
+        learner.config["dataset"] = {"unit": "EUR"}
+    result = savings_csv([("a panel", [budgeted, full]), ("another", plain)], "error")
+    rows = list(csv.DictReader(result.decode().splitlines()))
+    assert list(rows[0])[: len(SAVING_COLUMNS)] == list(SAVING_COLUMNS)
+    by_panel = {(row["panel"], row["error"], row["learner"]): row for row in rows}
+    mine = by_panel["a panel", "0.1", "mine"]
     assert float(mine["attributes"]) == pytest.approx(80, rel=0.05)
+    assert (mine["unit"], float(mine["cost"]), mine["cost_reference"]) == ("EUR", pytest.approx(2400, rel=0.05), "full")
+    assert float(mine["cost_factor"]) == pytest.approx(1 / 3, rel=0.1)
+    assert float(mine["cost_low"]) <= float(mine["cost"]) <= float(mine["cost_high"])
+    assert {by_panel["another", "0.1", "mine"][column] for column in MONEY_COLUMNS} == {""}
 
 
 def test_an_interval_beyond_the_curve_has_no_end() -> None:

@@ -125,6 +125,18 @@ def test_presets_with_the_same_configuration_share_a_run(recipe: Path, computed:
 
 
 @pytest.mark.usefixtures("sketched")
+def test_savings_are_in_money_if_a_panel_has_prices(recipe: Path) -> None:
+    recipe.write_text(RECIPE.replace("literal: {}", "literal: {dataset: {costs: equal, unit: EUR}}"))
+    assert main(["reproduce", "paper/toy"]) == 0
+    saved = rows(Path("results/paper/toy/savings.csv"))
+    assert {(row["panel"], row["unit"]) for row in saved} == {("literal", "EUR"), ("paper", "")}
+    for row in saved:
+        money = [row[name] for name in ("cost", "cost_is", "cost_low", "cost_high", "cost_reference", "cost_factor")]
+        attributes = ("attributes", "attributes_are", "attributes_low", "attributes_high", "reference", "factor")
+        assert money == ([row[name] for name in attributes] if row["unit"] else [""] * 6)  # 1 EUR each
+
+
+@pytest.mark.usefixtures("sketched")
 def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
