@@ -83,6 +83,7 @@ def test_examples_without_a_target_inform_the_moments() -> None:
     assert off(with_all) < 0.6 * off(alone)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("targets", [[np.nan] * 5, [1.0, 2.0, 3.0, np.nan, np.nan]])
 def test_nothing_is_known_at_first(targets: list[float]) -> None:
     """No value, and no target or some: the mean of the targets is predicted, and each attribute has a variance."""
@@ -99,6 +100,7 @@ def test_unknown_targets_are_not_in_the_mean() -> None:
     assert learned.model["b"] == pytest.approx(2, abs=0.05)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_constant_and_unseen_attributes_are_independent_of_the_others() -> None:
     _, Z, y = factor_table(30, 4, 0.8)
     Z[:, 1], Z[:, 2] = 7.0, np.nan
@@ -129,6 +131,7 @@ def test_everything_needs_the_budget_of_everything() -> None:
         learn_table(FitOptions("aemr", k=2, options={"draws": "everything"}, pilot=0), Z, y)
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_covariances_with_the_target_take_the_regressor_for_right_if_examples_are_complete_alone() -> None:
     """Otherwise they are those of the factor model, from which the regressor differs."""
     X, Z, y = factor_table(200, 20, 0.5)
