@@ -254,6 +254,8 @@ def priced(
     known, old, need = heads or {}, old or {}, "a price list has the columns attribute,cost"
     sheet.column("attribute", need)
     costs, names = sheet.column("cost", need), dict.fromkeys([*known, *new])
+    if unknown := [quoted(name) for name in sheet.names if name not in ("attribute", "cost", "group")]:
+        raise DataError(f"{sheet.source}: line 1: no column {shown(unknown)} is known; {need}, and no others but group")
     rows = {name: row for name, row in _rows(sheet, "attribute").items() if name not in others}
     unlisted = [name for name in names if name not in rows]
     for name, row in rows.items():

@@ -192,6 +192,14 @@ def test_impossible_price_lists_change_nothing(study: budgetreg.Study, tmp_path:
     assert study.path.read_bytes() == before
 
 
+def test_a_mistyped_column_of_groups_is_refused(study: budgetreg.Study, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("attribute,cost,Group\ntsh,7,thyroid\nft4,7,thyroid\n")
+    said = "line 1: no column 'Group' is known; a price list has the columns attribute,cost, and no others but group"
+    for call in (study.add, lambda costs: budgetreg.Study.create(tmp_path / "new.db", examples=["p1"], costs=costs)):
+        with pytest.raises(DataError, match=said):
+            call(costs=tmp_path / "new.csv")
+
+
 def test_nothing_is_ordered_of_what_is_excluded(study: budgetreg.Study) -> None:
     told(study, ("p2", "ecg", 1), ("p2", "zinc", 1))
     pending = len(study.ask(spend=1000))
