@@ -117,10 +117,11 @@ def by_ridge(X: np.ndarray, y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]
 def asked(X: np.ndarray, y: np.ndarray, prices: np.ndarray, money: float, rng: np.random.Generator) -> np.ndarray:
     """Return which cells are bought in a few orders, each of which may cost as much."""
     known = np.zeros(X.shape, dtype=bool)
-    spent, none, every = 0.0, np.zeros(X.shape, dtype=bool), np.ones(len(X), dtype=bool)
+    spent, every = 0.0, np.ones(len(X), dtype=bool)
     for order in range(ORDERS):
         model = learn(np.where(known, X, np.nan), y, seed=order) if order else None
-        bought = recommend(model, known, none, prices, None, money * (order + 1) / ORDERS - spent, None, rng, every)
+        left = money * (order + 1) / ORDERS - spent
+        bought, _ = recommend(model, known, ~known, known, prices, np.arange(len(prices)), every, left, None, rng)
         known[tuple(bought.cells.T)] = True
         spent += bought.cost
     return known

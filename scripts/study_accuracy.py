@@ -2,7 +2,7 @@
 
 A study knows the targets of n examples and four attributes of each: uniform subsets in studies with even seeds; in
 studies with odd ones two thirds of the examples show attributes that AEMR's plan draws. The functions
-`budgetreg.study.error.estimate_error` and `budgetreg.study.forecast.forecast` see nothing else. The truth is the
+`estimate_error` and `forecast` of `budgetreg.study.error` see nothing else. The truth is the
 error on complete rows that the study does not have, relative to the mean target of its examples:
 
 - ``complete``: the error of the model of all values that were bought, if all attributes of a new example are measured;
@@ -62,8 +62,7 @@ from budgetreg.common.streams import generator
 from budgetreg.data.bundled import ScikitLearn
 from budgetreg.revealed.collection import MIX
 from budgetreg.revealed.designs import fixed_size, regression_weights, working_probabilities
-from budgetreg.study.error import Interval, estimate_error
-from budgetreg.study.forecast import forecast
+from budgetreg.study.error import Interval, estimate_error, forecast
 from budgetreg.study.model import JointModel, learn
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "study_accuracy.csv"
@@ -137,8 +136,9 @@ def _study(name: str, seed: int) -> list[dict[str, object]]:
     values = np.where(known, X[:n], np.nan)
     now, then = (learn(np.where(seen, X[:n], np.nan), y[:n], seed=seed) for seen in (known, again))
     estimated = estimate_error(values, y[:n], seed=seed, model=now)
-    prices = np.ones(X.shape[1])
-    (twice,) = forecast(now, values, y[:n], estimated.complete, [float(known.sum())], prices, seed=seed)
+    d, spent, nothing = X.shape[1], float(known.sum()), np.zeros(values.shape, dtype=bool)
+    prices, alone, error_now = np.ones(d), np.arange(d), estimated.complete
+    (twice,) = forecast(now, values, y[:n], error_now, [spent], prices, alone, closed=nothing, seed=seed)
     results: dict[str, tuple[Interval, float]] = {
         "complete": (estimated.complete, error(now, X[n:])),
         "as_bought": (estimated.as_bought, error(now, np.where(shown, X[n:], np.nan))),

@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from budgetreg.api import draw_study
 from budgetreg.cli.arguments import STUDY, whole_number
@@ -25,13 +25,15 @@ from budgetreg.figures.tables import (
 )
 from budgetreg.runs.tables import as_csv, refuse_other
 from budgetreg.study import Study
-from budgetreg.study.model import LEARNER
 from budgetreg.study.orders import Order
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FLAGS = ("true", "false")
+_FLAGS = ("replace", "free", "invoiced", "refund", "undo", "dry_run", "log")
+_LISTS = ("drop", "missing_values")
+_LEAST = {"seed": 0, "per_example": 1, "order": 1}
+"""Keys that are true or false, lists, and whole numbers of at least this; `spend` is an amount, and others are text."""
 
 
 def main(arguments: Namespace) -> int:
@@ -64,7 +66,7 @@ def main(arguments: Namespace) -> int:
     return 0
 
 
-def _keys(name: str, words: Sequence[str]) -> dict[str, str]:
+def _keys(name: str, words: Sequence[str]) -> dict[str, Any]:
     """Return what the words of a part say, by key."""
     part = STUDY[name]
     values: dict[str, str] = {}
@@ -82,37 +84,46 @@ def _keys(name: str, words: Sequence[str]) -> dict[str, str]:
     for key in part.needed:
         if key not in values:
             raise ConfigError(f"study {name}: {key}=VALUE is needed: {part.keys[key]}")
-    return values
+    return {key: _value(key, text) for key, text in values.items()}
 
 
-def _create(path: Path, keys: Mapping[str, str]) -> None:
-    study = Study.create(
-        path,
-        examples=Path(keys["table"]),
-        targets=keys.get("target"),
-        costs=keys.get("costs"),
-        ranges=keys.get("ranges"),
-        id=keys.get("id", ""),
-        drop=_list(keys.get("drop", "")),
-        unit=keys.get("unit"),
-        seed=whole_number("seed", keys.get("seed", "0"), 0),
-        algo=keys.get("algo", LEARNER),
-        missing_values=_list(keys.get("missing_values", "")),
-    )
-    with study:
-        _print_size(path, study)
-        state = study.state()
+def _value(key: str, text: str) -> Any:
+    """Return the value of a key."""
+    if key in _FLAGS:
+        if text not in ("true", "false"):
+            raise ConfigError(f"{key}={cut(text)}: must be true or false")
+        return text == "true"
+    if key in _LISTS:
+        return _list(text)
+    if key in _LEAST:
+        return whole_number(key, text, _LEAST[key])
+    if key == "spend":
+        if not is_number(text) or not 0 <= float(text) < float("inf"):
+            raise ConfigError(f"{key}={cut(text)}: must be a number of at least 0")
+        return float(text)
+    return text
+
+
+def _list(text: str) -> list[str]:
+    """Return the words of a list such as ``[a,b]``; brackets may be left out."""
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    return [word.strip() for word in inner.split(",") if word.strip()]
+
+
+def _create(path: Path, keys: dict[str, Any]) -> None:
+    table = keys.pop("table")
+    study = Study.create(path, examples=Path(table), targets=keys.pop("target", None), **keys)
+    _print_size(path, study)
+    state = study.state()
     if not state.known_targets.any():
         say(
-            f"the column {quoted(state.facts['target'])} of {keys['table']} is missing or empty: budgetreg study add "
+            f"the column {quoted(state.facts['target'])} of {table} is missing or empty: budgetreg study add "
             f"records targets; if another column has them, remove {shown(path)} and name that column with target="
         )
 
 
-def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    added = study.add(
-        arguments.table, costs=keys.get("costs"), drop=_list(keys.get("drop", "")), replace=_flag(keys, "replace")
-    )
+def _add(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
+    added = study.add(arguments.table, **keys)
     added = {"new prices": added.pop("prices"), **added}
     counts = ", ".join(
         f"{number:,} {what}" if what == "replaced" else plural(number, what.removesuffix("s"))
@@ -123,21 +134,21 @@ def _add(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     _print_size(arguments.study, study)
 
 
-def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+def _ask(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     out = at_home(keys["out"]) if "out" in keys else None
 
     def check(order: Order) -> None:
         if out is not None:  # results may have been written into an order that is there
             refuse_foreign(out, order.csv().__eq__, study.files)
 
-    limits, seed = (_amount(keys, "spend"), _whole(keys, "per_example", 1)), _whole(keys, "seed", 0)
-    dry_run = _flag(keys, "dry_run")
+    limits, seed = (keys["spend"], keys.get("per_example")), keys.get("seed")
+    dry_run = keys.get("dry_run", False)
     if dry_run and (other := next((key for key in ("order", "out") if key in keys), "")):
         raise ConfigError(f"dry_run=true records and writes nothing: leave out {other}=")
     if dry_run:
         order = study.propose(*limits, seed=seed)
     else:
-        order = study.place_order(*limits, seed=seed, order=_whole(keys, "order", 1), check=check)
+        order = study.place_order(*limits, seed=seed, order=keys.get("order"), check=check)
     examples = len({example for _, example, *_ in order.lines})
     line = (
         f"order {order.number}: {plural(len(order.lines), 'value')} of {plural(examples, 'example')} for "
@@ -164,10 +175,8 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         say(line)
 
 
-def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    flags = {key: _flag(keys, key) for key in ("replace", "free", "invoiced", "refund")}
-    drop, decimal = _list(keys.get("drop", "")), keys.get("decimal", ".")
-    recorded = study.tell(arguments.results, **flags, decimal=decimal, drop=drop)
+def _tell(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
+    recorded = study.tell(arguments.results, **keys)
     unit = study.state().unit
     parts = [
         f"{plural(recorded.values, 'value')} recorded",
@@ -182,7 +191,7 @@ def _tell(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
     print(in_one_line(f"paid: {exact_money(recorded.cost)} {unit}, {exact_money(recorded.spent)} {unit} in all"))
 
 
-def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+def _show(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     bill = study.bill()
     try:
         estimates = study.estimates()
@@ -206,35 +215,34 @@ def _show(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
             print(in_one_line(shown(path)))
 
 
-def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    number = whole_number("order", keys["order"], 1)
-    print(f"order {number}: {plural(study.cancel(number), 'pending value')} released")
+def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
+    print(f"order {keys['order']}: {plural(study.cancel(keys['order']), 'pending value')} released")
 
 
-def _exclude(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    state, undo = study.state(), _flag(keys, "undo")
+def _exclude(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
+    state, undo = study.state(), keys.get("undo", False)
     known = {"example": state.examples, "attribute": state.attributes}
     names = {key: [keys[key]] if keys[key] in known[key] else _list(keys[key]) for key in known if key in keys}
     if len(names) != 1 or [] in names.values():
         raise ConfigError("study exclude: name examples or attributes: example=NAME or attribute=NAME")
     ((key, listed),) = names.items()
-    pending = study.exclude(**{f"{key}s": listed}, refund=_flag(keys, "refund"), undo=undo)
+    pending = study.exclude(**{f"{key}s": listed}, refund=keys.get("refund", False), undo=undo)
     what = "can be ordered again" if undo else f"excluded, {plural(pending, 'pending value')} released"
     print(in_one_line(f"{plural(len(listed), key)} {what}"))
     print(in_one_line(paid_in_all(study.bill())))
 
 
-def _export(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    study.export(keys["out"], log=_flag(keys, "log"))
+def _export(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
+    study.export(keys["out"], log=keys.get("log", False))
     print(in_one_line(shown(at_home(keys["out"]))))
 
 
-def _predict(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
+def _predict(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     _write(study.predict(arguments.table), keys, [*study.files, at_home(arguments.table)])
 
 
-def _next(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
-    spend = _amount(keys, "spend") if "spend" in keys else float("inf")
+def _next(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
+    spend = keys.get("spend", float("inf"))
     chosen = study.next(arguments.table, spend)
     _write(chosen, keys, [*study.files, at_home(arguments.table)])
     if chosen.empty:
@@ -242,7 +250,7 @@ def _next(study: Study, arguments: Namespace, keys: Mapping[str, str]) -> None:
         say(f"{arguments.table}: no measurement{limit} lowers the standard deviation of a prediction")
 
 
-def _write(frame: "pd.DataFrame", keys: Mapping[str, str], inputs: Iterable[Path | str]) -> None:
+def _write(frame: "pd.DataFrame", keys: Mapping[str, Any], inputs: Iterable[Path | str]) -> None:
     """Write a table into the file `out`, which is none of the inputs, or to stdout."""
     rows = ({str(name): cell for name, cell in row.items()} for row in frame.to_dict("records"))
     content = as_csv(frame.columns, rows)
@@ -270,27 +278,3 @@ _PARTS = {
 
 def _print_size(path: Path, study: Study) -> None:
     print(in_one_line(f"{shown(path)}: {size_of(study.state())}"))
-
-
-def _list(text: str) -> list[str]:
-    """Return the words of a list such as ``[a,b]``; brackets may be left out."""
-    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-    return [word.strip() for word in inner.split(",") if word.strip()]
-
-
-def _flag(keys: Mapping[str, str], key: str) -> bool:
-    text = keys.get(key, "false")
-    if text not in _FLAGS:
-        raise ConfigError(f"{key}={cut(text)}: must be {' or '.join(_FLAGS)}")
-    return text == "true"
-
-
-def _amount(keys: Mapping[str, str], key: str) -> float:
-    text = keys[key]
-    if not is_number(text) or not 0 <= float(text) < float("inf"):
-        raise ConfigError(f"{key}={cut(text)}: must be a number of at least 0")
-    return float(text)
-
-
-def _whole(keys: Mapping[str, str], key: str, least: int) -> int | None:
-    return whole_number(key, keys[key], least) if key in keys else None

@@ -12,8 +12,7 @@ from budgetreg.figures.captions import flowing
 from budgetreg.figures.looks import COLOURS
 from budgetreg.figures.specification import Drawing
 from budgetreg.study import Study
-from budgetreg.study.error import LARGEST
-from budgetreg.study.forecast import Estimates
+from budgetreg.study.error import LARGEST, Estimates
 from budgetreg.study.state import StudyBill
 
 _SIZE, _ROW, _LEAST = (9.0, 3.2), 0.2, 1.4  # inches: of the figure, its height for each attribute, and besides

@@ -29,8 +29,7 @@ from budgetreg.figures.specification import axes_of
 from budgetreg.revealed.purchases import Alternative
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
 from budgetreg.runs.tables import AUC
-from budgetreg.study.error import ENOUGH
-from budgetreg.study.forecast import Estimates
+from budgetreg.study.error import ENOUGH, Estimates
 from budgetreg.study.state import UNORDERED, State, StudyBill
 
 _MOST_ROWS = 20

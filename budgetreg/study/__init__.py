@@ -11,9 +11,8 @@ import numpy as np
 
 from budgetreg.common.errors import ConfigError, UserError
 from budgetreg.common.files import at_home, refuse_foreign, write_atomically
-from budgetreg.data.file import read_sheet
-from budgetreg.data.tables import sheet_of, text_of
-from budgetreg.study.error import ErrorEstimate, Interval
+from budgetreg.data.tables import text_of
+from budgetreg.study.error import ErrorEstimate, Estimates, Interval, estimates_of, forecast_of, keep, kept
 from budgetreg.study.examples import (
     ID,
     attributes_of,
@@ -21,21 +20,12 @@ from budgetreg.study.examples import (
     examples_sheet,
     new_examples,
     price_list,
+    sheet_from,
     with_column,
     with_targets,
 )
-from budgetreg.study.file import StudyFile
-from budgetreg.study.forecast import Estimates, estimates_of, forecast_of, keep, kept
-from budgetreg.study.model import (
-    EXPORTED,
-    LEARNER,
-    JointModel,
-    check_learner,
-    estimator_of,
-    fitted,
-    joint_of,
-    model_file,
-)
+from budgetreg.study.file import LOGS, StudyFile
+from budgetreg.study.model import EXPORTED, LEARNER, check_learner, estimator_of, fitted, joint_of, model_file
 from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of, propose
 from budgetreg.study.results import How, Recorded, exclude, record
 from budgetreg.study.state import (
@@ -49,7 +39,6 @@ from budgetreg.study.state import (
     events_of,
     reprice,
     state_of,
-    table_csv,
     targets_of,
     words_of,
 )
@@ -160,15 +149,15 @@ class Study:
         id, drop, words = text_of(id), list(map(text_of, drop)), list(map(text_of, missing_values))
         sheet, target = with_targets(examples_sheet(examples, id).emptied(words), targets, id or ID)
         rows = examples_of(sheet, target, id, drop)
-        offered = attributes_of(rows, attributes, costs, groups or {}, ranges, unit, drop)
+        offered, unit = attributes_of(rows, attributes, costs, groups, ranges, unit, drop)
         check_learner(algo)
-        create(at_home(path), rows, offered, _whole("seed", seed, 0), algo, words)
+        create(at_home(path), rows, offered, unit, _whole("seed", seed, 0), algo, words)
         return cls(path)
 
     @property
     def files(self) -> list[str]:
         """The file, and those that SQLite may keep beside it: nothing else is written there."""
-        return [os.path.realpath(self.path) + ending for ending in ("", "-wal", "-shm", "-journal")]
+        return [os.path.realpath(self.path) + ending for ending in ("", *LOGS)]
 
     def __enter__(self) -> Self:
         """Return the study."""
@@ -214,20 +203,17 @@ class Study:
             If a table cannot be used, or something differs from what is known.
         """
         with self._store.writing():
-            priced = dict.fromkeys(("prices", "attributes"), 0)
+            facts, new = self._store.facts(), dict.fromkeys(("prices", "attributes"), 0)
             if costs is not None:
-                priced = reprice(self._store, price_list(costs))
-            if examples is None:
-                examples = []
-            facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
+                new = reprice(self._store, price_list(costs))
             names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
-            sheet = examples_sheet(examples, facts["id"]).emptied(words_of(facts))
+            sheet = examples_sheet([] if examples is None else examples, facts["id"]).emptied(words_of(facts))
             if targets is not None:
                 sheet = with_column(sheet, facts["target"], targets, facts["id"])
             # Not by their numbers: a second table begins to count again.
             sheet.column(facts["id"], "it names the examples")
             rows = examples_of(sheet, facts["target"], facts["id"], list(map(text_of, drop)), names)
-            return priced | add(self._store, rows, replace)
+            return new | add(self._store, rows, replace)
 
     def ask(
         self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
@@ -351,12 +337,10 @@ class Study:
             raise ConfigError(f"decimal={decimal}: must be . or ,")
         if invoiced and refund:
             raise ConfigError("invoiced=true charges failed tests, and refund=true gives that back: choose one")
-        path = isinstance(results, str | Path)
-        sheet = read_sheet(at_home(results)) if path else sheet_of(results, "the results")  # type: ignore[arg-type]
+        sheet = sheet_from(results, "the results")
         how = How(replace, free, invoiced, refund, decimal, list(map(text_of, drop)))
         with self._store.writing():
-            facts: dict[str, str] = dict(self._store.rows("SELECT name, content FROM facts"))
-            return record(self._store, sheet.emptied(words_of(facts)), how)
+            return record(self._store, sheet.emptied(words_of(self._store.facts())), how)
 
     def exclude(
         self,
@@ -491,8 +475,9 @@ class Study:
         """
         state = self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
-        predictions, deviations = _model(state, model).predict(X, return_std=True)
-        columns = {"prediction": predictions, "std": deviations}
+        learned = fitted(state) if model is None else joint_of(model)
+        predictions = learned.predict(X)
+        columns = {"prediction": predictions, "std": learned.deviations(X)}
         if len(state.labels) == 2:
             columns["label"] = np.array(state.labels)[(predictions > 0).astype(int)]
         return _pandas().DataFrame({_id_beside(state, columns): names, **columns})
@@ -526,9 +511,9 @@ class Study:
             raise ConfigError(f"spend={spend}: must be a number of at least 0")
         state = self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
-        learned, unknown = _model(state, model), np.full((1, len(state.attributes)), np.nan)
-        (for_all,) = next_cells(learned, unknown, state.costs, state.groups, excluded=state.discontinued)
-        orders = next_cells(learned, X, state.costs, state.groups, spend, state.discontinued)
+        learned, unknown = fitted(state) if model is None else joint_of(model), np.full((1, X.shape[1]), np.nan)
+        (for_all,) = next_cells(learned, unknown, state.costs, state.heads, state.discontinued)
+        orders = next_cells(learned, X, state.costs, state.heads, state.discontinued, spend)
         place = {state.heads[each.attributes[0]]: at for at, each in enumerate(for_all, start=1)}
         rows = [
             (
@@ -564,21 +549,19 @@ class Study:
             If the file cannot be written.
         """
         path = at_home(path)
-        with self._store.reading():
-            state, targets, events = state_of(self._store), targets_of(self._store), events_of(self._store)
-        if log and path.suffix.lower() != ".csv":
-            raise ConfigError(f"out={path}: must end in .csv, for a log")
-        if log:
-            content = csv_of(LOG, events)
-            refuse_foreign(path, lambda old: old != b"" and content.startswith(old), self.files)
-        elif path.suffix.lower() == ".csv":
-            content = table_csv(state, targets)
-            refuse_foreign(path, content.__eq__, self.files)
-        elif path.suffix.lower() == ".npz":
+        state, ending = self.state(), path.suffix.lower()
+        if ending != ".csv" and (log or ending != ".npz"):
+            other = "log" if log else "table, or in .npz, for a model"
+            raise ConfigError(f"out={path}: must end in .csv, for a {other}")
+        if ending == ".npz":
             refuse_foreign(path, lambda old: old.endswith(EXPORTED), self.files)
             content = model_file(fitted(state), state)
+        elif log:
+            content = csv_of(self.log())
+            refuse_foreign(path, lambda old: old != b"" and content.startswith(old), self.files)
         else:
-            raise ConfigError(f"out={path}: must end in .csv, for a table, or in .npz, for a model")
+            content = csv_of(self.table())
+            refuse_foreign(path, content.__eq__, self.files)
         write_atomically(path, content)
 
     def bill(self) -> StudyBill:
@@ -637,11 +620,6 @@ def _whole(key: str, number: Any, least: int) -> Any:
 def _id_beside(state: State, columns: Collection[str]) -> str:
     """Return the column of the examples' names: that of the study, unless it is one of the other columns."""
     return ID if state.facts["id"] in columns else state.facts["id"]
-
-
-def _model(state: State, estimator: "BudgetRegressor | None") -> JointModel:
-    """Return what an estimator has learned; it is learned now if there is none."""
-    return fitted(state) if estimator is None else joint_of(estimator)
 
 
 def _pandas() -> Any:

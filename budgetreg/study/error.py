@@ -1,4 +1,4 @@
-"""Estimate the error of a model that was learned from a table with missing values, without any complete row.
+"""The error of a model that was learned from a table with missing values, without any complete row; and a forecast.
 
 Each fold of the examples is scored by a model of the others. Two estimates of the error with all attributes are
 combined:
@@ -19,9 +19,14 @@ The model's covariances are too large in the direction of w where it took chance
 learned from the same values. Held-out products of two values show by how much.
 
 Models of all folds but one have seen fewer values than that of all examples. A learning curve makes up for this.
+
+By the same curve, the reducible part of the error shrinks when more values are bought, and the rest stays. A forecast
+assumes that they are bought at random, first of the examples of which least was bought. Well chosen orders bring more.
+A study keeps its estimates and forecasts.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -30,7 +35,9 @@ import numpy as np
 from budgetreg.algorithms.conditional import conditional
 from budgetreg.common.errors import DataError
 from budgetreg.common.streams import generator
-from budgetreg.study.model import LEARNER, JointModel, learn
+from budgetreg.study.file import StudyFile
+from budgetreg.study.model import LEARNER, JointModel, fitted, learn
+from budgetreg.study.state import State
 
 _FOLDS, _FEWEST, ENOUGH = 5, 10, 50
 """Folds, the fewest examples that can be judged, and how many make an estimate that is worth something."""
@@ -225,7 +232,7 @@ def estimate_error(
     *,
     seed: int,
     algo: str = LEARNER,
-    model: JointModel | None = None,
+    model: JointModel,
 ) -> ErrorEstimate:
     """Return how large the error of the model of all examples is, estimated by cross-fitting.
 
@@ -242,8 +249,8 @@ def estimate_error(
         Of folds and models.
     algo : str
         The learner, see `budgetreg.study.model.learn`.
-    model : JointModel, optional
-        What was learned from all examples; learned again if not given.
+    model : JointModel
+        What was learned from all examples.
 
     Raises
     ------
@@ -259,8 +266,6 @@ def estimate_error(
         )
     if np.ptp(targets[judged]) == 0:
         raise DataError("the targets of all examples with a value are equal, so there is no error to estimate")
-    if model is None:
-        model = learn(values, targets, seed=seed, algo=algo)
     order = generator("folds of a table with holes", seed, len(judged)).permutation(judged)
     parts, references = [], []
     for fold in range(_FOLDS):
@@ -326,7 +331,9 @@ def losses(part: Part) -> Losses:
     center = model.b + w @ model.mean
     rest = max(model.target_variance - model.shared_with_target @ beta, 0.0)
     pieces = []
-    for X, y in _chunks(part):
+    step = max(1, _CHUNK // model.d**2)
+    for start in range(0, len(part.y), step):
+        X, y = part.X[start : start + step], part.y[start : start + step]
         known = model.conditional(X)
         shift = known.means - model.mean
         unseen, crossed, hidden = (
@@ -378,12 +385,6 @@ def unbiased(parts: Sequence[Part]) -> np.ndarray:
         crossed = (x @ inverse) * t + w @ np.where(single > 0, 0.0, part.model.shared_with_target)
         pieces.append(np.square(t) - 2 * crossed + square)
     return np.concatenate(pieces)
-
-
-def _chunks(part: Part) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    step = max(1, _CHUNK // part.model.d**2)
-    for start in range(0, len(part.y), step):
-        yield part.X[start : start + step], part.y[start : start + step]
 
 
 def _regressor(model: JointModel) -> np.ndarray:
@@ -450,3 +451,162 @@ def _excess(S: np.ndarray, M: np.ndarray) -> float:
     """Return ``tr(S M^-1)`` with the prior's precision added to M."""
     prior = len(S) / (1 - _NOISE)
     return float(np.trace(np.linalg.solve(M + prior * np.eye(len(S)), S)))
+
+
+_FURTHER = (0.5, 1.0, 2.0)
+"""For how many times the money that was spent there is a forecast."""
+
+_GAIN, _OTHER = 0.3, 0.05
+"""Standard errors of a forecast beyond that of the error now: a share of the gain, on a logarithmic scale, and what the
+forecast for little money is off."""
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates of the error of a study at a moment.
+
+    Attributes
+    ----------
+    spent : float
+        What was charged by then.
+    error : ErrorEstimate
+        The error, relative to that of the mean target.
+    further : sequence of (float, Interval)
+        Further spendings, at most the price of all that can still be bought, and the errors with all attributes after
+        them.
+    """
+
+    spent: float
+    error: ErrorEstimate
+    further: Sequence[tuple[float, Interval]]
+
+
+def estimates_of(state: State) -> Estimates:
+    """Compute the estimates of a study.
+
+    Raises
+    ------
+    DataError
+        If too little is known.
+    """
+    model = fitted(state)
+    error = estimate_error(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"], model=model)
+    left = left_to_buy(state)
+    spendings = sorted({min(state.spent * times, left) for times in _FURTHER} - {0.0})
+    return Estimates(state.spent, error, list(zip(spendings, forecast_of(state, model, error, spendings), strict=True)))
+
+
+def left_to_buy(state: State) -> float:
+    """Return the price of all that can still be bought of the examples with a target; what is on order counts too."""
+    left = ~(state.known | state.unavailable | state.excluded) & state.known_targets[:, None]
+    return float((state.by_unit(left) * state.costs).sum())
+
+
+def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings: Sequence[float]) -> list[Interval]:
+    """Return the errors of a study with all attributes after further spendings."""
+    closed, seed = state.unavailable | state.excluded, int(state.facts["seed"])
+    return forecast(
+        model, state.values, state.y, error.complete, spendings, state.costs, state.heads, closed=closed, seed=seed
+    )
+
+
+def keep(store: StudyFile, state: State, estimates: Estimates) -> None:
+    """Record the estimates of a state; in a block of `StudyFile.writing`."""
+
+    def numbers(interval: Interval) -> list[float]:
+        return [interval.estimate, interval.low, interval.high]
+
+    content = {
+        "complete": numbers(estimates.error.complete),
+        "as_bought": numbers(estimates.error.as_bought),
+        "judged": estimates.error.judged,
+        "further": [[spending, *numbers(interval)] for spending, interval in estimates.further],
+    }
+    row = (state.version, estimates.spent, json.dumps(content))
+    store.change("INSERT INTO estimates VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [row])
+
+
+def kept(store: StudyFile) -> dict[int, Estimates]:
+    """Return all estimates that were recorded, by the version of the state, in their order."""
+    result = {}
+    for version, spent, text in store.rows("SELECT state, spent, content FROM estimates ORDER BY state"):
+        content = json.loads(text)
+        judged = content.get("judged", ENOUGH)  # which estimates of earlier versions lack
+        error = ErrorEstimate(Interval(*content["complete"]), Interval(*content["as_bought"]), judged)
+        further = [(spending, Interval(*numbers)) for spending, *numbers in content["further"]]
+        result[version] = Estimates(spent, error, further)
+    return result
+
+
+def forecast(
+    model: JointModel,
+    values: np.ndarray,
+    targets: np.ndarray,
+    error: Interval,
+    spendings: Sequence[float],
+    prices: np.ndarray,
+    heads: np.ndarray,
+    *,
+    closed: np.ndarray,
+    seed: int,
+) -> list[Interval]:
+    """Return the errors with all attributes after further spendings, with intervals of 90 %.
+
+    Parameters
+    ----------
+    model : JointModel
+        What was learned from the values.
+    values : ndarray of float, shape (n, d)
+        NaN for values that were not bought.
+    targets : ndarray of float, shape (n,)
+        NaN for unknown targets. Values are bought of examples with a target alone.
+    error : Interval
+        The error now, see `estimate_error`.
+    spendings : sequence of float
+        What is spent in addition, at least 0 each. What exceeds the price of all that is left changes nothing.
+    prices : ndarray of float, shape (d,)
+        What attributes cost, at least 0; of a group, the price of its first attribute counts, once.
+    heads : ndarray of int, shape (d,)
+        The first attribute of each attribute's group: itself, if it is alone.
+    closed : ndarray of bool, shape (n, d)
+        Values that cannot be bought any more.
+    seed : int
+        Of the values that are taken to be bought.
+    """
+    labelled = ~np.isnan(targets)
+    known, closed = ~np.isnan(values[labelled]), closed[labelled]
+    curve = LearningCurve(model, known, float(np.var(targets[labelled])))
+    if not known.any():
+        return [error for _ in spendings]
+    order = _order(known | closed, prices, heads, generator("values of a forecast", seed, len(known)))
+    later = [known | (_bought(order, prices, heads, spending, known.shape) & ~closed) for spending in spendings]
+    ratios = curve.ratios(later)
+    return [
+        Interval.around(error.estimate * float(r), float(np.hypot(error.relative, _OTHER + _GAIN * abs(np.log(r)))))
+        for r in ratios
+    ]
+
+
+def _order(known: np.ndarray, prices: np.ndarray, heads: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return what is left to buy, in order, as examples and heads of groups, shape (m, 2)."""
+    units, unit_of = np.unique(heads, return_inverse=True)
+    whole = np.ones((len(known), len(units)), dtype=bool)
+    for j, unit in enumerate(unit_of):
+        whole[:, unit] &= known[:, j]
+    draws = np.where(whole, -1.0, rng.random(whole.shape))
+    # How many an example has once this one is bought: those it has come first, the others in random order.
+    level = draws.argsort(axis=1).argsort(axis=1) + 1
+    example, unit = np.nonzero(~whole)
+    order = np.lexsort((rng.random(len(example)), level[example, unit], prices[units[unit]] > 0))
+    return np.stack([example, units[unit]], axis=1)[order]
+
+
+def _bought(
+    order: np.ndarray, prices: np.ndarray, heads: np.ndarray, spending: float, shape: tuple[int, ...]
+) -> np.ndarray:
+    """Return what is bought with a spending, bool of shape (n, d)."""
+    costs = np.cumsum(prices[order[:, 1]])
+    example, head = order[: np.searchsorted(costs, spending * (1 + 1e-9), side="right")].T
+    bought = np.zeros(shape, dtype=bool)
+    bought[example, head] = True
+    return bought[:, heads]

@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.files import at_home
 from budgetreg.common.notices import plural
-from budgetreg.data.attributes import UNIT, Columns, Ranges, groups_of_prices, priced, prices_in, ranges_in
-from budgetreg.data.dataset import Groups, numbered
+from budgetreg.data.attributes import UNIT, Columns, ranges_in
 from budgetreg.data.file import read_sheet
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, sheet_of, shown, text_of
 
@@ -26,8 +25,6 @@ NO_PRICES = "attributes"
 """The unit of a bill without prices."""
 
 _MOST_LABELS = 2
-
-_Value = TypeVar("_Value")
 
 Target = float | str
 """A number, or one of two labels."""
@@ -94,15 +91,19 @@ def examples_of(
         sheet.column(column, "drop names columns to leave out")
     if id:
         sheet.column(id, "id names the column of the examples' names")
-    names = _names(sheet, id or ID) if id or ID in sheet.columns else [str(row + 1) for row in range(sheet.n)]
+    names = list(_rows(sheet, id or ID)) if id or ID in sheet.columns else [str(row + 1) for row in range(sheet.n)]
     targets: list[Target | None] = [None] * sheet.n
     if target in sheet.columns:
         targets = [_target(cell) for cell in sheet.columns[target]]
     columns = [name for name in sheet.names if name not in {id or ID, target, *drop}]
     unknown = [name for name in columns if attributes is not None and name not in attributes]
     refuse_unknown(sheet, unknown, attributes or ())
-    _refuse_text(sheet, columns, droppable, may_name=droppable and not id and attributes is None)
-    values = {name: [_number(sheet, row, name) for row in range(sheet.n)] for name in columns}
+    values = {name: list(map(number_of, sheet.columns[name])) for name in columns}
+    _refuse_text(sheet, values, droppable, may_name=droppable and not id and attributes is None)
+    for name, numbers in values.items():
+        for row, number in enumerate(numbers):
+            if number is not None and (fault := fault_of(number)):
+                raise DataError(f"{sheet.where(row, name)}: {fault}")
     return Examples(sheet, id or ID, target, names, targets, values)
 
 
@@ -130,40 +131,15 @@ def lost_zeros(name: str, numbers: Mapping[str, str]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Attributes:
-    """The attributes that can be bought.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The d attributes.
-    costs : tuple of float
-        Their prices; of a group, that of its head, and 0 of the others.
-    groups : Groups or None
-        Attributes that are bought together.
-    ranges : tuple of (float, float), or None
-        The usual range of each attribute, or NaN.
-    unit : str
-        The unit of the prices.
-    """
-
-    names: tuple[str, ...]
-    costs: tuple[float, ...]
-    groups: Groups | None
-    ranges: Ranges | None
-    unit: str
-
-
 def attributes_of(
     examples: Examples,
     attributes: Sequence[str],
     costs: Mapping[str, float] | str | Path | None,
-    groups: Mapping[str, str],
+    groups: Mapping[str, str] | None,
     ranges: str | Path | None,
     unit: str | None,
     drop: Sequence[str],
-) -> Attributes:
+) -> tuple[list[tuple[Any, ...]], str]:
     """Return what can be bought: the columns of the examples, `attributes`, and what else the price list names.
 
     Parameters
@@ -173,72 +149,172 @@ def attributes_of(
     attributes, costs, groups, ranges, unit, drop
         As for `budgetreg.Study.create`.
 
+    Returns
+    -------
+    attributes : list of tuple
+        Number, name, cost, head, and the ends of the usual range, of each.
+    unit : str
+        The unit of the prices.
+
     Raises
     ------
     ConfigError
-        If there are fewer than two attributes, one is named like a column of names or targets, prices are impossible,
-        or groups are in two places.
+        If there are fewer than two attributes, one is named like a column of names or targets, or groups are in two
+        places.
     DataError
         If a list cannot be used.
     """
     names = _names_of("attributes", attributes)
-    groups = {name: text_of(group) for name, group in _by_name("groups", groups).items()}
+    known = dict.fromkeys([*examples.values, *names])
     others = list(dict.fromkeys([examples.id, examples.target, *drop]))
-    prices: Mapping[str, float] = {}
-    listed: Iterable[str] = ()
-    sheet: Sheet | None = None
-    if isinstance(costs, str | Path):
-        sheet = read_sheet(at_home(costs), "costs")
-        column = map(text_of, sheet.column("attribute", "a price list has the columns attribute,cost"))
-        listed = (name for name in column if name and name not in others)
-    elif costs is not None:
-        listed = prices = _by_name("costs", costs)
-    _refuse_other_roles(examples, {"attributes": names, "costs": prices})
-    known = list(dict.fromkeys([*examples.values, *names, *listed]))
-    d = len(known)
+    sheet = price_list(dict.fromkeys(known, 1.0) if costs is None else costs, groups, known)
+    # A price list may have lines for other columns of the table, as it is written once for all of them.
+    _refuse_other_roles(examples, names if isinstance(costs, str | Path) else [*names, *sheet.columns["attribute"]])
+    heads, prices = priced(sheet, others, new=known)
+    d = len(heads)
     if d < 2:
         raise ConfigError(
             f"{examples.sheet.source} has {d} attribute(s), but two are needed: list attributes without known values "
             "in costs=FILE"
         )
-    columns = Columns.of(known, d, [(d + at, name) for at, name in enumerate(others)])
-    if sheet is not None:
+    low: Sequence[float | None] = [None] * d
+    high = low
+    if ranges is not None:
+        columns = Columns.of([*heads], d, [(d + at, name) for at, name in enumerate(others)])
+        low, high = ranges_in(read_sheet(at_home(ranges), "ranges"), columns, partial=True)
+    rows = zip(rows_of(heads, prices), low, high, strict=True)
+    return [(*row, *usual) for row, *usual in rows], unit or (NO_PRICES if costs is None else UNIT)
+
+
+def rows_of(heads: Mapping[str, int], prices: Mapping[int, float]) -> list[tuple[int, str, float, int]]:
+    """Return number, name, cost and head of attributes; a group costs its price at its head."""
+    return [(at, name, prices.get(at, 0.0), head) for at, (name, head) in enumerate(heads.items())]
+
+
+def sheet_from(table: "pd.DataFrame | str | Path", what: str, key: str = "") -> Sheet:
+    """Return a table, or the one in a file that a key names."""
+    return read_sheet(at_home(table), key) if isinstance(table, str | Path) else sheet_of(table, what)
+
+
+def price_list(
+    costs: Mapping[str, float] | str | Path, groups: Mapping[str, str] | None = None, known: Collection[str] = ()
+) -> Sheet:
+    """Return a price list, or prices and groups by name, as a table.
+
+    Raises
+    ------
+    ConfigError
+        If names are empty or repeated, a group is of an attribute that has no price and is not `known`, or groups are
+        in two places.
+    DataError
+        If the file cannot be read.
+    """
+    if isinstance(costs, str | Path):
         if groups:
             raise ConfigError("groups: the price list is a file: write the groups into its column group")
-        together = groups_of_prices(sheet, columns)
-        amounts = prices_in(sheet, columns, together).costs
-    else:
-        unknown = next((name for name in groups if name not in known), None)
-        if unknown is not None:
-            raise ConfigError(f"groups: there is no attribute {quoted(unknown)}{nearest(unknown, known)}")
-        together = numbered([groups.get(name, "") for name in known])
-        if costs is None:
-            unit, prices = unit or NO_PRICES, dict.fromkeys(known, 1.0)
-        amounts = priced(known, [prices.get(name) for name in known], together).costs
-    usual = None if ranges is None else ranges_in(read_sheet(at_home(ranges), "ranges"), columns, partial=True)
-    return Attributes(tuple(known), amounts, together, usual, unit or UNIT)
-
-
-def price_list(costs: Mapping[str, float] | str | Path) -> Sheet:
-    """Return a price list, or prices by name, as a table."""
-    if isinstance(costs, str | Path):
         return read_sheet(at_home(costs), "costs")
-    prices = _by_name("costs", costs)
-    columns: dict[str, list[object]] = {"attribute": list(prices), "cost": list(prices.values())}
+    prices, together = _by_name("costs", costs), _by_name("groups", groups or {})
+    for name in together:
+        if name not in prices and name not in known:
+            raise ConfigError(f"groups: there is no attribute {quoted(name)}{nearest(name, [*prices, *known])}")
+    names = list(dict.fromkeys([*prices, *together]))
+    columns: dict[str, list[Any]] = {
+        "attribute": names,
+        "cost": list(map(prices.get, names)),
+        "group": list(map(together.get, names)),
+    }
     return Sheet("costs", tuple(columns), columns, lambda row: f"entry {row + 1}")
+
+
+def priced(
+    sheet: Sheet,
+    others: Collection[str],
+    heads: Mapping[str, int] | None = None,
+    old: Mapping[int, float] | None = None,
+    new: Collection[str] = (),
+) -> tuple[dict[str, int], dict[int, float]]:
+    """Return the heads of all attributes by name, and the prices in a price list by head.
+
+    Parameters
+    ----------
+    sheet : Sheet
+        The price list, with the columns attribute, cost and perhaps group.
+    others : collection of str
+        Columns of tables that are no attributes; their lines are not read.
+    heads : mapping of str to int, optional
+        The attributes of a study by name, in their order: the first one of those that are bought together, which stay
+        as they are. What else the list names is a new attribute.
+    old : mapping of int to float, optional
+        The prices of these attributes by number.
+    new : collection of str, optional
+        Further attributes that need a price.
+
+    Raises
+    ------
+    DataError
+        If the list cannot be used, or a group would change.
+    """
+    known, old, need = heads or {}, old or {}, "a price list has the columns attribute,cost"
+    sheet.column("attribute", need)
+    costs, names = sheet.column("cost", need), dict.fromkeys([*known, *new])
+    if unknown := [quoted(name) for name in sheet.names if name not in ("attribute", "cost", "group")]:
+        raise DataError(f"{sheet.source}: line 1: no column {shown(unknown)} is known; {need}, and no others but group")
+    rows = {name: row for name, row in _rows(sheet, "attribute").items() if name not in others}
+    unlisted = [name for name in names if name not in rows]
+    for name, row in rows.items():
+        if near := name not in names and nearest(name, unlisted):
+            raise DataError(
+                f"{_entry(sheet, row)} is no attribute of the study{near}; if it is new, list the price of the other, "
+                "too"
+            )
+    every = dict(known)
+    groups: dict[str, int] = {}
+    prices: dict[int, float] = {}
+    for at, name in enumerate(dict.fromkeys([*names, *rows])):
+        head = every.setdefault(name, at)
+        if name not in rows:
+            continue
+        row = rows[name]
+        group = text_of(sheet.columns["group"][row]) if "group" in sheet.names else ""
+        if group and groups.setdefault(group, head) != head:
+            head = groups[group]
+            if name in known or head in old:
+                raise DataError(
+                    f"{_entry(sheet, row)}: its group {quoted(group)} would change, but groups of a study stay as they "
+                    "are"
+                )
+        every[name] = head
+        if is_empty(costs[row]):
+            continue
+        cost = number_of(costs[row]) or 0.0
+        if (fault := fault_of(costs[row])) or cost < 0:
+            raise DataError(f"{sheet.where(row, 'cost')}: {fault or f'{cost:g} is below 0'}")
+        if prices.setdefault(head, cost) != cost:
+            raise DataError(
+                f"{_entry(sheet, row)} is in a group with the price {prices[head]:g}: a group has one price"
+            )
+    for name, head in every.items():
+        if name not in known and head not in prices:
+            raise DataError(f"{sheet.source}: no price for {quoted(name)}: each new attribute needs one")
+    if not any({**old, **prices}.values()):
+        raise DataError(f"{sheet.source}: every price would be 0, so there would be nothing to buy")
+    return every, prices
+
+
+def _entry(sheet: Sheet, row: int) -> str:
+    """Return how messages name a line of a price list."""
+    return f"{sheet.where(row, 'attribute')}: {quoted(sheet.name_at(row, 'attribute'))}"
 
 
 def examples_sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str) -> Sheet:
     """Return a table of examples; the index of a frame has their names, unless a column has."""
-    if isinstance(examples, str | Path):
-        return read_sheet(at_home(examples), "table")
     import pandas as pd  # here, as it is slow to load
 
     column = id or ID
-    if not isinstance(examples, pd.DataFrame):
+    if not isinstance(examples, str | Path | pd.DataFrame):
         return Sheet("the examples", (column,), {column: list(examples)}, lambda row: f"entry {row + 1}")
-    sheet = sheet_of(examples, "the examples")
-    if column in sheet.columns:
+    sheet = sheet_from(examples, "the examples", "table")
+    if column in sheet.columns or not isinstance(examples, pd.DataFrame):
         return sheet
     return Sheet(sheet.source, (column, *sheet.names), {column: list(examples.index), **sheet.columns}, sheet.place)
 
@@ -294,12 +370,14 @@ def new_examples(
     DataError
         If the table cannot be read, has none of the attributes, or holds something other than numbers.
     """
+    import pandas as pd  # here, as it is slow to load
+
     d = len(attributes)
     if isinstance(examples, np.ndarray):
         if examples.ndim != 2 or examples.shape[1] != d:
             raise DataError(f"the examples have shape {examples.shape}, and {d} columns are needed, for the attributes")
-        return [str(row + 1) for row in range(len(examples))], _numbers(examples)
-    sheet = read_sheet(at_home(examples)) if isinstance(examples, str | Path) else sheet_of(examples, "the examples")
+        examples = pd.DataFrame(examples, columns=list(attributes))
+    sheet = sheet_from(examples, "the examples")
     known = [name for name in attributes if name in sheet.columns]
     if not known:
         raise DataError(
@@ -309,8 +387,10 @@ def new_examples(
     column = next((name for name in (id, ID) if name in sheet.columns and name not in known), "")
     if column:
         id, names = column, sheet.columns[column]
+    elif isinstance(examples, pd.DataFrame) and not examples.index.equals(pd.RangeIndex(sheet.n)):
+        names = list(examples.index)
     else:
-        names = range(1, sheet.n + 1) if isinstance(examples, str | Path) else _index(examples)
+        names = range(1, sheet.n + 1)
     columns = {id: names, **{name: sheet.columns[name] for name in known}}
     known_sheet = Sheet(sheet.source, tuple(columns), columns, sheet.place).emptied(words)
     rows = examples_of(known_sheet, "", id, droppable=False)
@@ -333,28 +413,23 @@ def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
     for row, target in enumerate(examples.targets):
         if target is None:
             continue
-        where = examples.sheet.where(row, examples.target)
         if isinstance(target, str):
             labels.add(target)
-            if numeric or len(labels) > _MOST_LABELS:
-                why = "the others are numbers" if numeric else f"there would be {len(labels)} labels"
-                raise DataError(
-                    f"{where}: target {quoted(target)}: {why}; targets are all numbers, or text with two labels"
-                )
+            shown_, others, fault = quoted(target), "numbers", ""
         else:
-            numeric = True
-            if labels:
-                raise DataError(
-                    f"{where}: target {target:g}: the others are labels; targets are all numbers, or text with two "
-                    "labels"
-                )
-            if fault := fault_of(target):
-                raise DataError(f"{where}: {fault}")
+            numeric, shown_, others, fault = True, f"{target:g}", "labels", fault_of(target)
+        where, rule = examples.sheet.where(row, examples.target), "targets are all numbers, or text with two labels"
+        if numeric and labels:
+            raise DataError(f"{where}: target {shown_}: the others are {others}; {rule}")
+        if len(labels) > _MOST_LABELS:
+            raise DataError(f"{where}: target {shown_}: there would be {len(labels)} labels; {rule}")
+        if fault:
+            raise DataError(f"{where}: {fault}")
     if len(labels) == 1 and examples.target in examples.sheet.columns:
         _refuse_missing_label(examples, *labels)
 
 
-def _by_name(key: str, given: Mapping[str, _Value]) -> dict[str, _Value]:
+def _by_name(key: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a mapping or a series with the names of its attributes as files have them.
 
     Raises
@@ -377,39 +452,37 @@ def _names_of(key: str, given: Iterable[object]) -> list[str]:
         If one is empty, or there twice.
     """
     names = list(map(text_of, given))
-    if "" in names:
-        raise ConfigError(f"{key}: entry {names.index('') + 1} has no name")
-    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
-    if repeated is not None:
-        raise ConfigError(f"{key}: {quoted(repeated)} is there twice: leave out one")
+    for name, times in Counter(names).items():
+        if not name:
+            raise ConfigError(f"{key}: entry {names.index('') + 1} has no name")
+        if times > 1:
+            raise ConfigError(f"{key}: {quoted(name)} is there twice: leave out one")
     return names
 
 
-def _refuse_other_roles(examples: Examples, attributes: Mapping[str, Collection[str]]) -> None:
-    """Refuse a column that is to be two of names, targets and attributes; these are listed by argument."""
+def _refuse_other_roles(examples: Examples, attributes: Collection[str]) -> None:
+    """Refuse a column that is to be two of names, targets and attributes."""
     if examples.id == examples.target:
         raise ConfigError(
             f"{quoted(examples.id)} is the column of the examples' names, and of the targets: name another"
         )
-    for key, names in attributes.items():
-        for column, what in ((examples.id, "names"), (examples.target, "targets")):
-            if column in names:
-                raise ConfigError(
-                    f"{key}: {quoted(column)} is the column of the examples' {what}: give the attribute another name, "
-                    "or leave it out"
-                )
+    for column, what in ((examples.id, "names"), (examples.target, "targets")):
+        if column in attributes:
+            raise ConfigError(
+                f"{quoted(column)} is the column of the examples' {what}: give the attribute another name, or leave it "
+                "out"
+            )
 
 
-def _names(sheet: Sheet, column: str) -> list[str]:
+def _rows(sheet: Sheet, column: str) -> dict[str, int]:
+    """Return the rows by the names in a column, which are all different."""
     rows: dict[str, int] = {}
     for row in range(sheet.n):
         name = sheet.name_at(row, column)
         if name in rows:
-            raise DataError(
-                f"{sheet.where(row, column)}: example {quoted(name)} is there already: {sheet.place(rows[name])}"
-            )
+            raise DataError(f"{sheet.where(row, column)}: {quoted(name)} is there already: {sheet.place(rows[name])}")
         rows[name] = row
-    return list(rows)
+    return rows
 
 
 def _target(cell: object) -> Target | None:
@@ -419,20 +492,17 @@ def _target(cell: object) -> Target | None:
     return text_of(cell) if number is None else number
 
 
-def _refuse_text(sheet: Sheet, columns: Sequence[str], droppable: bool, may_name: bool) -> None:
+def _refuse_text(sheet: Sheet, values: Mapping[str, Sequence[float | None]], droppable: bool, may_name: bool) -> None:
     """Refuse columns that hold text, all by name; the first may name the examples, if all its cells differ."""
-    faults: Mapping[str, int | None] = {
-        name: next(
-            (row for row, cell in enumerate(sheet.columns[name]) if not is_empty(cell) and number_of(cell) is None),
-            None,
-        )
-        for name in columns
-    }
-    text = [name for name, row in faults.items() if row is not None]
-    if not text:
+    faults: dict[str, int] = {}
+    for name, numbers in values.items():
+        for row, number in enumerate(numbers):
+            if number is None and not is_empty(sheet.columns[name][row]):
+                faults.setdefault(name, row)
+    if not faults:
         return
+    text = list(faults)
     row = faults[text[0]]
-    assert row is not None
     what = f"column {quoted(text[0])} is" if len(text) == 1 else f"columns {shown(list(map(quoted, text)))} are"
     cell, them = fault_of(sheet.columns[text[0]][row]), "it" if len(text) == 1 else "them"
     way = "write numbers, and leave cells empty that are not known"
@@ -446,15 +516,6 @@ def _refuse_text(sheet: Sheet, columns: Sequence[str], droppable: bool, may_name
     raise DataError(f"{sheet.source}: {what} not numbers ({sheet.place(row)}: {cell}): {way}")
 
 
-def _number(sheet: Sheet, row: int, column: str) -> float | None:
-    cell = sheet.columns[column][row]
-    if is_empty(cell):
-        return None
-    if fault := fault_of(cell):
-        raise DataError(f"{sheet.where(row, column)}: {fault}")
-    return number_of(cell)
-
-
 def _refuse_missing_label(examples: Examples, label: str) -> None:
     """Refuse a word for a missing target if there is only one label: it may be the other one."""
     for row, target in enumerate(examples.targets):
@@ -464,23 +525,3 @@ def _refuse_missing_label(examples: Examples, label: str) -> None:
                 f"{examples.sheet.where(row, examples.target)}: {quoted(word)} stands for a missing target, and "
                 f"{quoted(label)} is the only label: leave the cell empty, or write another word if it is a label"
             )
-
-
-def _numbers(examples: np.ndarray) -> np.ndarray:
-    """Return an array as estimators take it: NaN for what is masked, and no dates, text or values too large."""
-    from budgetreg.estimators.containers import plain, refuse_sizes  # here, as scikit-learn is slow to load
-
-    try:
-        X = np.asarray(plain(examples, "the array of examples"), dtype=np.float64)
-        refuse_sizes(X, "the array of examples", small=False)
-    except (TypeError, ValueError) as error:
-        raise DataError(str(error)) from error
-    return X
-
-
-def _index(frame: "pd.DataFrame") -> Sequence[object]:
-    """Return the index of a frame, or the numbers of the rows if it was given none."""
-    import pandas as pd  # here, as it is slow to load
-
-    none = isinstance(frame.index, pd.RangeIndex) and frame.index.equals(pd.RangeIndex(len(frame)))
-    return range(1, len(frame) + 1) if none else list(frame.index)

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -90,42 +90,18 @@ class JointModel:
         X : ndarray of float, shape (n, d) or (d,)
             NaN marks what is unknown.
         """
-        return conditional(self.mean, self.covariance, self._checked(X))
+        return conditional(self.mean, self.covariance, X)
 
-    @overload
-    def predict(self, X: np.ndarray, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the expected targets ``b + <w, E[x | what is present]>``, shape (n,); NaN marks what is unknown."""
+        return np.asarray(conditional_means(self.mean, self.covariance, X) @ self.w + self.b)
 
-    @overload
-    def predict(self, X: np.ndarray, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def deviations(self, X: np.ndarray) -> np.ndarray:
+        """Return the standard deviations of the targets around the predictions, shape (n,).
 
-    def predict(self, X: np.ndarray, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return the expected targets ``b + <w, E[x | what is present]>``.
-
-        Parameters
-        ----------
-        X : ndarray of float, shape (n, d)
-            NaN marks what is unknown.
-        return_std : bool
-            Whether to return standard deviations too: the root of ``w'V w + noise``, V the covariance of x given what
-            is present.
-
-        Returns
-        -------
-        predictions : ndarray of float, shape (n,)
-        deviations : ndarray of float, shape (n,)
-            If asked for.
+        They are the root of ``w'V w + noise``, V the covariance of x given what is present.
         """
-        X = self._checked(X)
-        predictions = conditional_means(self.mean, self.covariance, X) @ self.w + self.b
-        if not return_std:
-            return predictions
-        return predictions, np.sqrt(conditional_variances(self.covariance, self.w, X) + self.noise)
-
-    def _checked(self, X: np.ndarray) -> np.ndarray:
-        X = np.asarray(X, dtype=np.float64)
-        if X.ndim not in (1, 2) or X.shape[-1] != self.d:
-            raise ValueError(f"X has shape {X.shape}; {self.d} attributes in each row are needed")
-        return X
+        return np.asarray(np.sqrt(conditional_variances(self.covariance, self.w, X) + self.noise))
 
 
 def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = LEARNER, **options: Any) -> JointModel:
@@ -151,7 +127,7 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = LEA
     Raises
     ------
     ConfigError
-        If the learner has no such model, or an option is impossible.
+        If an option is impossible.
     DataError
         If the values cannot be computed with.
     """
@@ -173,7 +149,7 @@ def fitted(state: State) -> JointModel:
     Raises
     ------
     DataError
-        If no target is known, or the study's learner is not there.
+        If no target is known.
     """
     _refuse_unlearnable(state)
     model = learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
@@ -190,15 +166,15 @@ def estimator_of(state: State) -> "BudgetRegressor":
     Raises
     ------
     DataError
-        If no target is known, or the study's learner is not there.
+        If no target is known.
     """
     import pandas as pd  # here, as these are slow to load and the model alone needs none
 
     from budgetreg.estimators import ESTIMATORS, BudgetRegressor
 
     _refuse_unlearnable(state)
-    kinds = (kind for kind in ESTIMATORS.values() if kind.algo == state.facts["algo"] and not kind.tuned)
-    estimator = next(kinds)(random_state=int(state.facts["seed"]))
+    kind = ESTIMATORS[state.facts["algo"].upper()]
+    estimator = kind(random_state=int(state.facts["seed"]))
     estimator.fit(pd.DataFrame(state.values, columns=list(state.attributes)), state.y)
     assert isinstance(estimator, BudgetRegressor)
     return estimator
@@ -217,7 +193,7 @@ def check_learner(algo: str) -> None:
     Raises
     ------
     ConfigError
-        If there is none of the name, or it does not model attributes and target together.
+        If it is none of those that model attributes and target together.
     """
     from budgetreg.config import catalogue  # these are slow to load, too
     from budgetreg.estimators.parameters import learner_of
@@ -258,10 +234,6 @@ def model_file(model: JointModel, state: State) -> bytes:
 
 
 def _refuse_unlearnable(state: State) -> None:
-    try:
-        check_learner(state.facts["algo"])
-    except ConfigError as error:  # such as a learner of a package that is not installed here
-        raise DataError(f"nothing can be learned from the study: {error}") from error
     if not state.known_targets.any():
         raise DataError(
             f"nothing can be learned, as no target is known: budgetreg study add records the column "

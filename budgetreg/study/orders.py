@@ -13,10 +13,9 @@ from math import fsum
 
 import numpy as np
 
-from budgetreg.common.errors import ConfigError, DataError, quoted
+from budgetreg.common.errors import ConfigError, quoted
 from budgetreg.common.notices import plural
 from budgetreg.common.streams import generator
-from budgetreg.data.dataset import Groups
 from budgetreg.revealed.designs import regression_weights
 from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Limit, Offer, choose
 from budgetreg.runs.tables import as_csv
@@ -51,7 +50,7 @@ class Order:
     unit : str
         The unit of the costs.
     alternatives : tuple of Alternative
-        What it was compared with, if it is proposed; empty while nothing is known.
+        What it was compared with, unless it was recorded before; empty while nothing is known.
     """
 
     number: int
@@ -95,19 +94,17 @@ def ask(
     ConfigError
         If nothing can be ordered, or the number belongs to another order.
     """
-    last, seed = _last(store), _seed(store, seed)
-    if number is not None and number <= last:
+    after, seed = _next_number(store), _seed(store, seed)
+    if number is not None and number < after:
         return _repeated(store, number, (spend, per_example, seed))
-    if number not in (None, last + 1):
-        raise ConfigError(f"order={number}: the next order has the number {last + 1}")
-    number = last + 1
-    lines, recommendation = _chosen(state_of(store), spend, per_example, seed, number)
-    reason = recommendation.reason
-    store.change("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 0)", [(number, spend, per_example, seed, reason)])
-    store.change("INSERT INTO lines VALUES (?, ?, ?, ?, ?)", ((number, at, *line) for at, line in enumerate(lines)))
-    store.change("INSERT INTO cells VALUES (?, ?, 'on order', NULL, ?, 0)", ((*cell, number) for *cell, _ in lines))
-    store.note(("ask", None, None, number, None, None, None))
-    return order_of(store, number)
+    if number not in (None, after):
+        raise ConfigError(f"order={number}: the next order has the number {after}")
+    order, cells = _proposed(store, spend, per_example, seed)
+    store.change("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 0)", [(after, spend, per_example, seed, order.reason)])
+    store.change("INSERT INTO lines VALUES (?, ?, ?, ?, ?)", ((after, at, *cell) for at, cell in enumerate(cells)))
+    store.change("INSERT INTO cells VALUES (?, ?, 'on order', NULL, ?, 0)", ((*cell, after) for *cell, _ in cells))
+    store.note(("ask", None, None, after, None, None, None))
+    return order
 
 
 def propose(store: StudyFile, spend: float, per_example: int | None = None, seed: int | None = None) -> Order:
@@ -115,10 +112,8 @@ def propose(store: StudyFile, spend: float, per_example: int | None = None, seed
 
     Parameters and errors are those of `ask`; the file may be read only.
     """
-    state, number = state_of(store), _last(store) + 1
-    cells, recommendation = _chosen(state, spend, per_example, _seed(store, seed), number)
-    lines = [(number, state.examples[example], state.attributes[attribute], cost) for example, attribute, cost in cells]
-    return Order(number, lines, recommendation.reason, state.unit, recommendation.alternatives)
+    order, _ = _proposed(store, spend, per_example, _seed(store, seed))
+    return order
 
 
 def order_of(store: StudyFile, number: int) -> Order:
@@ -129,9 +124,8 @@ def order_of(store: StudyFile, number: int) -> Order:
     ConfigError
         If there is no such order.
     """
-    rows = store.rows("SELECT reason FROM orders WHERE number = ?", (number,))
-    if not rows:
-        last = store.one("SELECT COALESCE(MAX(number), 0) FROM orders")
+    last = _next_number(store) - 1
+    if number > last:
         raise ConfigError(
             f"order={number}: there is no such order; {f'the last one is {last}' if last else 'none was asked for'}"
         )
@@ -140,8 +134,8 @@ def order_of(store: StudyFile, number: int) -> Order:
         "JOIN attributes ON attributes.number = attribute WHERE order_number = ? ORDER BY place",
         (number,),
     )
-    unit = store.one("SELECT content FROM facts WHERE name = 'unit'")
-    return Order(number, [(number, *line) for line in lines], rows[0][0], unit)
+    reason = store.one("SELECT reason FROM orders WHERE number = ?", (number,))
+    return Order(number, [(number, *line) for line in lines], reason, store.facts()["unit"])
 
 
 def cancel(store: StudyFile, number: int) -> int:
@@ -170,50 +164,50 @@ def cancel(store: StudyFile, number: int) -> int:
     return len(pending)
 
 
-def _last(store: StudyFile) -> int:
-    """Return the number of the last order; 0 if there is none."""
-    return int(store.one("SELECT COALESCE(MAX(number), 0) FROM orders"))
+def _next_number(store: StudyFile) -> int:
+    return 1 + int(store.one("SELECT COUNT(*) FROM orders"))
 
 
 def _seed(store: StudyFile, seed: int | None) -> int:
-    return int(store.one("SELECT content FROM facts WHERE name = 'seed'")) if seed is None else seed
+    return int(store.facts()["seed"]) if seed is None else seed
 
 
-def _chosen(
-    state: State, spend: float, per_example: int | None, seed: int, number: int
-) -> tuple[list[tuple[int, int, float]], Recommendation]:
-    """Return the cells of an order, with costs, and the recommendation that they are from.
+def _proposed(
+    store: StudyFile, spend: float, per_example: int | None, seed: int
+) -> tuple[Order, list[tuple[int, int, float]]]:
+    """Return the next order, and its cells with costs.
 
     Raises
     ------
     ConfigError
         If nothing can be ordered.
     """
+    state, number = state_of(store), _next_number(store)
     # Values alone show how attributes are related; without any, nothing can be preferred.
     model = fitted(state) if state.known.any() and state.known_targets.any() else None
-    recommendation = recommend(
+    choice, reason = recommend(
         model,
-        state.known,
-        state.on_order | state.unavailable,
+        state.known | state.on_order | state.unavailable,
+        state.open,
+        state.orders > 0,
         state.costs,
-        state.groups,
+        state.heads,
+        state.known_targets,
         spend,
         per_example,
         generator("study order", seed, number),
-        state.known_targets,
-        ordered=state.orders > 0,
-        excluded=state.excluded,
     )
-    cells = recommendation.cells
+    chosen = choice.cells
     # What costs nothing counts for the limit of an example too, and comes last.
-    free = state.costs[state.heads[cells[:, 1]]] == 0
+    free = state.costs[state.heads[chosen[:, 1]]] == 0
     # What was paid for and released costs nothing more.
     delivered = np.argwhere(state.charged & state.by_unit(state.open))
-    candidates = np.concatenate([delivered, cells[~free], cells[free]]).tolist()
-    lines = _admitted(state, candidates, spend, per_example)
-    if not lines:
+    candidates = np.concatenate([delivered, chosen[~free], chosen[free]]).tolist()
+    cells = _admitted(state, candidates, spend, per_example)
+    if not cells:
         raise ConfigError(_nothing(state, spend, per_example))
-    return lines, recommendation
+    lines = [(number, state.examples[example], state.attributes[attribute], cost) for example, attribute, cost in cells]
+    return Order(number, lines, reason, state.unit, choice.alternatives), cells
 
 
 def _admitted(
@@ -287,92 +281,60 @@ def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int
     return order_of(store, number)
 
 
-@dataclass(frozen=True, eq=False)
-class Recommendation:
-    """Cells to order.
-
-    Attributes
-    ----------
-    cells : ndarray of int, shape (m, 2)
-        Example and attribute of each, no cell twice.
-    cost : float
-        What they cost together; a group costs its price once per example.
-    reason : str
-        One sentence.
-    alternatives : tuple of Alternative
-        What was compared; empty if nothing is known.
-    """
-
-    cells: np.ndarray
-    cost: float
-    reason: str
-    alternatives: tuple[Alternative, ...]
-
-
 def recommend(
     model: JointModel | None,
-    known: np.ndarray,
-    blocked: np.ndarray,
+    seen: np.ndarray,
+    is_open: np.ndarray,
+    ordered: np.ndarray,
     prices: np.ndarray,
-    groups: Groups | None,
+    heads: np.ndarray,
+    has_target: np.ndarray,
     spend: float,
     per_example: int | None,
     rng: np.random.Generator,
-    has_target: np.ndarray,
-    *,
-    ordered: np.ndarray | None = None,
-    excluded: np.ndarray | None = None,
-) -> Recommendation:
+) -> tuple[Choice, str]:
     """Recommend the cells that are worth most for their price, see `budgetreg.revealed.purchases`.
 
     Parameters
     ----------
     model : JointModel or None
-        What was learned so far; None if nothing was.
-    known : ndarray of bool, shape (n, d)
-        Cells whose values are known.
-    blocked : ndarray of bool, shape (n, d)
-        Cells that may not be ordered: they are on order, or unavailable.
+        What was learned so far; None if no value is known.
+    seen, is_open, ordered : ndarray of bool, shape (n, d)
+        Cells that are known, on order or unavailable; that may be ordered; and of earlier orders.
     prices : ndarray of float, shape (d,)
         Prices of the attributes, at least 0. The price of a group is that of its first attribute.
-    groups : Groups or None
-        Attributes that are ordered together; None if each is alone.
+    heads : ndarray of int, shape (d,)
+        The first attribute of each attribute's group: itself, if it is alone.
+    has_target : ndarray of bool, shape (n,)
+        Examples whose target is known. Others are ordered only if no target is known yet.
     spend : float
         Most that the order may cost.
     per_example : int or None
         Most attributes with a price of one example, over all orders together; a group counts as one. None: no limit.
     rng : numpy.random.Generator
         The same state gives the same order.
-    has_target : ndarray of bool, shape (n,)
-        Examples whose target is known. Others are ordered only if no target is known yet.
-    ordered : ndarray of bool, shape (n, d), optional
-        Cells of earlier orders, which count for `per_example`; by default all that are known or blocked.
-    excluded : ndarray of bool, shape (n, d), optional
-        Further cells that may not be ordered; nothing is known of them, and nothing will be.
 
     Returns
     -------
-    Recommendation
+    choice : Choice
         Without cells if nothing can be ordered.
+    reason : str
+        One sentence.
     """
-    n, d = known.shape
-    heads, units = np.unique(np.arange(d) if groups is None else groups.head_of, return_inverse=True)
-    is_open = ~(known | blocked) if excluded is None else ~(known | blocked | excluded)
-    offer = Offer(known | blocked, is_open, units, prices[heads], np.full(n, len(heads)))
+    leads, units = np.unique(heads, return_inverse=True)
+    offer = Offer(seen, is_open, units, prices[leads], np.full(len(seen), len(leads)))
     priced = offer.prices > 0
     if per_example is not None:
-        before = offer.by_unit((known | blocked) if ordered is None else ordered)
-        offer.limits[:] = np.maximum(per_example - before[:, priced].sum(axis=1), 0)
-    if model is None or not known.any():
-        beliefs, weights = None, np.ones(d)
+        offer.limits[:] = np.maximum(per_example - offer.by_unit(ordered)[:, priced].sum(axis=1), 0)
+    if model is None:
+        beliefs, weights = None, np.ones(len(heads))
     else:
         beliefs, weights = Beliefs(model.covariance, model.w, model.noise), _weights(model)
-    buyable = has_target if has_target.any() else np.ones(n, dtype=bool)
-    old = offer.by_unit(offer.seen)[:, priced].any(axis=1)
-    examples = np.concatenate([np.flatnonzero(buyable & old), np.flatnonzero(buyable & ~old)])
+    buyable = has_target if has_target.any() else np.ones(len(seen), dtype=bool)
+    begun = offer.by_unit(seen)[:, priced].any(axis=1)
+    examples = np.concatenate([np.flatnonzero(buyable & begun), np.flatnonzero(buyable & ~begun)])
     choice = choose(offer, beliefs, np.bincount(units, weights), spend, rng, candidates=examples)
-    reason = _reason(choice, int(priced.sum()), spend, weighed=beliefs is not None)
-    return Recommendation(choice.cells, choice.cost, reason, choice.alternatives)
+    return choice, _reason(choice, int(priced.sum()), spend, weighed=beliefs is not None)
 
 
 def _weights(model: JointModel) -> np.ndarray:
@@ -436,9 +398,9 @@ def next_cells(
     model: JointModel,
     X: np.ndarray,
     prices: np.ndarray,
-    groups: Groups | None = None,
+    heads: np.ndarray,
+    excluded: np.ndarray,
     spend: float = np.inf,
-    excluded: np.ndarray | None = None,
 ) -> list[list[Measurement]]:
     """Return what to measure next of each new example, in order: what lowers the variance of its prediction most.
 
@@ -460,29 +422,18 @@ def next_cells(
         The examples; NaN for values that are missing.
     prices : ndarray of float, shape (d,)
         What attributes cost, at least 0. Of a group, the price of its first attribute counts, once.
-    groups : Groups, optional
-        Attributes that are measured together; by default each is alone.
+    heads : ndarray of int, shape (d,)
+        The first attribute of those that each attribute is measured together with: itself, if it is alone.
+    excluded : ndarray of bool, shape (d,)
+        Attributes that cannot be measured any more.
     spend : float
         What may be spent on each example.
-    excluded : ndarray of bool, shape (d,), optional
-        Attributes that cannot be measured any more.
-
-    Raises
-    ------
-    DataError
-        If the examples do not have the model's number of attributes, or these do not have a price of at least 0 each.
     """
-    d = len(model.w)
-    if X.ndim != 2 or X.shape[1] != d:
-        raise DataError(f"the examples must have the {d} attributes of the model, not shape {X.shape}")
-    if prices.shape != (d,) or not (prices >= 0).all():
-        raise DataError(f"give each of the {d} attributes a price of at least 0")
     patterns, pattern_of = np.unique(np.isnan(X), axis=0, return_inverse=True)
-    step = max(1, _ENTRIES // d**2)
+    step = max(1, _ENTRIES // len(heads) ** 2)
     orders: list[list[Measurement]] = []
-    excluded = np.zeros(d, dtype=bool) if excluded is None else excluded
     for start in range(0, len(patterns), step):
-        orders += _Covariances(model, patterns[start : start + step], groups, excluded).greedy(prices, spend)
+        orders += _Covariances(model, patterns[start : start + step], heads, excluded).greedy(prices, spend)
     return [list(orders[pattern]) for pattern in pattern_of.reshape(-1)]
 
 
@@ -492,12 +443,10 @@ class _Covariances:
     Attributes are in units of their standard deviations, so that thresholds do not depend on the user's units.
     """
 
-    def __init__(self, model: JointModel, missing: np.ndarray, groups: Groups | None, excluded: np.ndarray) -> None:
-        d = len(model.w)
-        heads = np.arange(d) if groups is None else groups.head_of
-        self._units = np.unique(heads)
-        self._unit_of = np.searchsorted(self._units, heads)
-        self._several = [] if groups is None else [each[~excluded[each]] for each in groups.together()]
+    def __init__(self, model: JointModel, missing: np.ndarray, heads: np.ndarray, excluded: np.ndarray) -> None:
+        self._units, self._unit_of, sizes = np.unique(heads, return_inverse=True, return_counts=True)
+        together = [np.flatnonzero(heads == head) for head in self._units[sizes > 1]]
+        self._several = [each[~excluded[each]] for each in together]
         self._offered = np.bincount(self._unit_of, ~excluded) > 0
         scale = model.units
         self._w, self._noise = model.w * scale, model.noise

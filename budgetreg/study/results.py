@@ -85,51 +85,35 @@ class Recorded:
     spent: float
 
 
-@dataclass(frozen=True)
-class Result:
-    """A value in a file of results.
-
-    Attributes
-    ----------
-    row, column : int, str
-        Its place, with the row counted from 0.
-    named : str
-        How messages name the value.
-    example, attribute : int
-        Numbers of the cell in the study.
-    value : float, str or None
-        The value; `UNAVAILABLE`; None if it is still pending.
-    order : int or None
-        The number of its order, which the study has; None if the line names none.
-    cost : float or None
-        What it says that the value costs, if it does.
-    """
-
-    row: int
-    column: str
-    named: str
-    example: int
-    attribute: int
-    value: float | str | None
-    order: int | None = None
-    cost: float | None = None
-
-
-@dataclass(frozen=True)
-class _Cell:
+class _Cell(NamedTuple):
     """A cell: its value, `UNAVAILABLE` or None; its order; whether it is charged."""
 
     result: float | str | None = None
     order: int | None = None
     paid: bool = False
-    free: bool = False
-    """Whether a value is known and nothing was charged for it."""
+
+    @property
+    def free(self) -> bool:
+        """Whether a value is known and nothing was charged for it."""
+        return self.result not in (None, UNAVAILABLE) and not self.paid
+
+
+class _Result(NamedTuple):
+    """A value in a table of results: its place there, how messages name it, its cell, and what its line says."""
+
+    row: int
+    column: str
+    named: str
+    cell: _Pair
+    value: float | str | None
+    order: int | None
+    cost: float | None
 
 
 class _Line(NamedTuple):
     """A value, its cell as it was before, and what order or price list say that the value, and its purchase, cost."""
 
-    result: Result
+    result: _Result
     before: _Cell
     listed: float
     price: float
@@ -153,25 +137,21 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
     DataError
         If a line cannot be used, or differs from what is known.
     """
-    listed = store.rows("SELECT number, name, low, high FROM attributes")
-    ranges = {number: (low, high) for number, _, low, high in listed if low is not None}
     cells, before, prices = _cells(store), store.spent(), _Prices(store)
     counts = dict.fromkeys(("values", "unavailable", "replaced", "repeated", "pending", "unordered"), 0)
     events: dict[_Pair, list[Any]] = {}
     rows: dict[_Pair, int] = {}
     purchases: dict[_Pair, dict[_Pair, _Line]] = {}
-    for result in _results_of(store, sheet, {name: number for number, name, *_ in listed}, how):
-        key = result.example, result.attribute
+    for result in _results_of(store, sheet, how):
+        key = result.cell
         cell = cells.get(key, _Cell())
         line = prices.line(sheet, result, cell, unpaid=how.free or cell.free)
         if result.value is None:
             if line.invoiced:
-                raise _wrong_cost(
-                    sheet, line, "it has no value yet: leave the cost as it was until the result is there"
-                )
+                why = "it has no value yet: leave the cost as it was until the result is there"
+                raise _wrong_cost(sheet, result, why)
             counts["pending"] += cell.result is None and (cell.order is not None or result.column == "value")
             continue
-        _refuse_far(sheet, result, ranges)
         measured, changed = result.value != UNAVAILABLE, result.value != cell.result
         if changed and cell.result is not None:
             if key in rows or not how.replace:
@@ -180,14 +160,13 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
         if measured:
             paid = cell.paid or (not cell.free and (cell.order is not None or not how.free))
             if line.invoiced and not paid:
-                raise _wrong_cost(sheet, line, "it is free: leave the cost empty")
+                raise _wrong_cost(sheet, result, "it is free: leave the cost empty")
         else:  # a failed test is not charged, unless it is on the invoice
             stated = line.invoiced and result.cost != 0
             paid = cell.paid or how.invoiced or (stated and changed and not how.refund)
             if stated and not paid and not how.refund:
-                raise _wrong_cost(
-                    sheet, line, "it was not charged: invoiced=true charges it, else leave the cost empty"
-                )
+                why = "it was not charged: invoiced=true charges it, else leave the cost empty"
+                raise _wrong_cost(sheet, result, why)
         if not changed:
             counts["repeated"] += 1
             rows.setdefault(key, result.row)
@@ -196,16 +175,15 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
             counts["values" if measured else "unavailable"] += 1
             counts["unordered"] += measured and cell.order is None and cell.result is None
             events[key] = ["tell", *key, cell.order, cell.result, result.value, None]
-        cells[key] = _Cell(result.value, cell.order, paid, measured and not paid)
+        cells[key] = _Cell(result.value, cell.order, paid)
         if paid:
-            purchase = purchases.setdefault((result.example, prices.heads[result.attribute]), {})
+            purchase = purchases.setdefault(prices.purchase(key), {})
             first = purchase.setdefault(key, line)
             if first.result.cost is None:
                 purchase[key] = line._replace(before=first.before)
             elif result.cost not in (None, first.result.cost):
-                raise _wrong_cost(
-                    sheet, line, f"it has another cost in the same table: {sheet.place(first.result.row)}"
-                )
+                why = f"it has another cost in the same table: {sheet.place(first.result.row)}"
+                raise _wrong_cost(sheet, result, why)
     invoiced = _charge(sheet, purchases, prices.charged, events, how.replace)
     told = [(key, cells[key].result, cells[key].paid) for key in events]
     store.change(
@@ -223,9 +201,9 @@ def give_back(store: StudyFile, cells: Collection[_Pair]) -> None:
     """Refund charged cells; the charge of a group stays while another value of it is charged."""
     store.change("UPDATE cells SET paid = 0 WHERE example = ? AND attribute = ?", cells)
     prices = _Prices(store)
-    units = {(example, prices.heads[attribute]) for example, attribute in cells} - prices.charged.keys()
+    purchases = set(map(prices.purchase, cells)) - prices.charged.keys()
     charges = store.rows("SELECT example, attribute, order_number, cost FROM log WHERE cost IS NOT NULL")
-    amounts = sums((tuple(cell), cost) for *cell, cost in charges if (cell[0], prices.heads[cell[1]]) in units)
+    amounts = sums((tuple(cell), cost) for *cell, cost in charges if prices.purchase(cell[:2]) in purchases)
     store.note(*(("refund", *cell, None, None, -cost) for cell, cost in amounts.items() if cost))
 
 
@@ -285,21 +263,21 @@ def _charge(
 def _cells(store: StudyFile) -> dict[_Pair, _Cell]:
     rows = store.rows("SELECT example, attribute, state, value, order_number, paid FROM cells")
     return {
-        (example, attribute): _Cell(
-            UNAVAILABLE if state == "unavailable" else value, order, bool(paid), state == "known" and not paid
-        )
+        (example, attribute): _Cell(UNAVAILABLE if state == UNAVAILABLE else value, order, bool(paid))
         for example, attribute, state, value, order, paid in rows
     }
 
 
-def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], how: How) -> Iterator[Result]:
+def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
     """Yield the results in a table, each checked.
 
     A table has a row for each value, and may have more columns; or a row for each example, and a column for each
     attribute. Rows may be in any order.
     """
     examples: dict[str, int] = dict(store.rows("SELECT name, number FROM examples"))
-    orders, id = store.one("SELECT COUNT(*) FROM orders"), store.one("SELECT content FROM facts WHERE name = 'id'")
+    listed = store.rows("SELECT name, number, low, high FROM attributes")
+    attributes = {name: (number, low, high) for name, number, low, high in listed}
+    orders, id = store.one("SELECT COUNT(*) FROM orders"), store.facts()["id"]
     for column in how.drop:
         sheet.column(column, "drop names columns to leave out")
     wide = [name for name in sheet.names if name in attributes and name not in {id, *how.drop}]
@@ -308,7 +286,7 @@ def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], h
         names = ID if ID in sheet.names or id not in sheet.names else id
         for column in (names, *NEEDED[1:]):
             sheet.column(column, need)
-        wide, has_order = [], "order" in sheet.names
+        wide, charged = [], set(_CHARGED).intersection(sheet.names)
         for name in sheet.names:
             if name not in (*_CHARGED, *how.drop) and name.lower() in _CHARGED:
                 raise DataError(
@@ -317,23 +295,27 @@ def _results_of(store: StudyFile, sheet: Sheet, attributes: Mapping[str, int], h
     else:
         names = ID if ID in sheet.names and ID not in wide and id not in sheet.names else id
         sheet.column(names, need)
-        others = [name for name in sheet.names if name not in {names, *wide, *how.drop}]
-        refuse_unknown(sheet, [name for name in others if name != "order"], attributes)
-        has_order = "order" in others
+        charged = {"order"}.intersection(sheet.names) - {names, *wide, *how.drop}
+        refuse_unknown(
+            sheet, [name for name in sheet.names if name not in {names, *wide, *how.drop, *charged}], attributes
+        )
     for row in range(sheet.n):
-        order = _order(sheet, row, orders) if has_order else None
+        order = _order(sheet, row, orders) if "order" in charged else None
+        cost = _cost(sheet, row, how.decimal) if "cost" in charged else None
         name = sheet.name_at(row, names)
         if name not in examples:
             raise DataError(f"{sheet.where(row, names)}: the study has no {_unknown('example', name, examples)}")
-        cost = None if wide else _cost(sheet, row, how.decimal)
         for column in wide or ["value"]:
             attribute = column if wide else sheet.name_at(row, "attribute")
             if attribute not in attributes:
                 where = sheet.where(row, "attribute")
                 raise DataError(f"{where}: the study has no {_unknown('attribute', attribute, attributes)}")
-            named = f"{quoted(attribute)} of example {quoted(name)}"
+            number, *usual = attributes[attribute]
             value = _value(sheet, row, column, how.decimal)
-            yield Result(row, column, named, examples[name], attributes[attribute], value, order, cost)
+            if isinstance(value, float) and None not in usual:
+                _refuse_far(sheet.where(row, column), value, *usual)
+            named = f"{quoted(attribute)} of example {quoted(name)}"
+            yield _Result(row, column, named, (examples[name], number), value, order, cost)
 
 
 def _unknown(column: str, name: str, known: Collection[str]) -> str:
@@ -343,8 +325,8 @@ def _unknown(column: str, name: str, known: Collection[str]) -> str:
 
 
 def _order(sheet: Sheet, row: int, orders: int) -> int | None:
-    """Return the order that a line names; the column need not be there."""
-    cell = sheet.columns["order"][row] if "order" in sheet.columns else None
+    """Return the order that a line names."""
+    cell = sheet.columns["order"][row]
     if is_empty(cell):
         return None
     number = number_of(cell)
@@ -373,8 +355,8 @@ def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -
 
 
 def _cost(sheet: Sheet, row: int, decimal: str) -> float | None:
-    """Return the cost in a line; the column need not be there."""
-    if "cost" not in sheet.columns or is_empty(sheet.columns["cost"][row]):
+    """Return the cost in a line."""
+    if is_empty(sheet.columns["cost"][row]):
         return None
     cost = _number(sheet, row, "cost", decimal)
     if cost < 0:
@@ -399,59 +381,54 @@ class _Prices:
 
     def __init__(self, store: StudyFile) -> None:
         # The price of a group stands at its first attribute, but the value of another one may come alone.
-        listed = store.rows(
-            "SELECT each.number, each.head, each.cost, heads.cost FROM attributes AS each "
-            "JOIN attributes AS heads ON heads.number = each.head"
-        )
-        self.heads: dict[int, int] = {number: head for number, head, *_ in listed}
-        self._list: dict[int, tuple[float, float]] = {number: (own, group) for number, _, own, group in listed}
+        listed = store.rows("SELECT number, head, cost FROM attributes")
+        self._heads: dict[int, int] = {number: head for number, head, _ in listed}
+        self._list: dict[int, float] = {number: cost for number, _, cost in listed}
         lines = store.rows("SELECT order_number, example, attribute, cost FROM lines")
         self._ordered: dict[tuple[int | None, int, int], float] = {tuple(cell): cost for *cell, cost in lines}
-        self._together = sums(((order, example, self.heads[at]), cost) for order, example, at, cost in lines)
-        paid = store.rows("SELECT DISTINCT example, head FROM cells JOIN attributes ON number = attribute WHERE paid")
-        costs = sums(
-            ((example, self.heads[at]), cost)
-            for example, at, cost in store.rows("SELECT example, attribute, cost FROM log WHERE cost IS NOT NULL")
-        )
-        self.charged: dict[_Pair, float] = {unit: costs.get(unit, 0.0) for unit in paid}
-        """What was charged for each purchase with a charged value, by example and first attribute."""
+        self._together = sums(((order, *self.purchase(cell)), cost) for order, *cell, cost in lines)
+        paid = store.rows("SELECT example, attribute FROM cells WHERE paid")
+        charges = store.rows("SELECT example, attribute, cost FROM log WHERE cost IS NOT NULL")
+        costs = sums((self.purchase(cell), cost) for *cell, cost in charges)
+        self.charged: dict[_Pair, float] = {unit: costs.get(unit, 0.0) for unit in map(self.purchase, paid)}
+        """What was charged for each purchase with a charged value."""
 
-    def line(self, sheet: Sheet, result: Result, cell: _Cell, *, unpaid: bool) -> _Line:
+    def purchase(self, cell: Sequence[int]) -> _Pair:
+        """Return the purchase of a cell, an example and the first attribute of a group."""
+        example, attribute = cell
+        return example, self._heads[attribute]
+
+    def line(self, sheet: Sheet, result: _Result, cell: _Cell, *, unpaid: bool) -> _Line:
         """Return what a value costs; `unpaid` says that it is free if nobody ordered it."""
-        at = result.example, result.attribute
-        if result.order is not None and (result.order, *at) not in self._ordered:
+        if result.order is not None and (result.order, *result.cell) not in self._ordered:
             raise DataError(
                 f"{sheet.where(result.row, 'order')}: order {result.order} does not contain {result.named}: correct "
                 "its number, or leave it empty if nobody ordered the value"
             )
-        order, unit = result.order or cell.order, (result.example, self.heads[result.attribute])
-        listed, price = self._list[result.attribute]
+        order, (example, head) = result.order or cell.order, self.purchase(result.cell)
+        listed, price = self._list[result.cell[1]], self._list[head]
         usual = {listed, price, 0.0 if unpaid else price}
-        if (order, *at) in self._ordered:
-            listed, price = self._ordered[order, *at], self._together[order, *unit]
+        if (order, *result.cell) in self._ordered:
+            listed, price = self._ordered[order, *result.cell], self._together[order, example, head]
             usual = {listed}
         invoiced = result.cost is not None and not any(isclose(result.cost, cost) for cost in usual)
         return _Line(result, cell, listed, price, invoiced)
 
 
-def _wrong_cost(sheet: Sheet, line: _Line, why: str) -> DataError:
-    cost, where = line.result.cost, sheet.where(line.result.row, "cost")
-    return DataError(f"{where}: {line.result.named} costs {cost:.15g} by this line, but {why}")
+def _wrong_cost(sheet: Sheet, result: _Result, why: str) -> DataError:
+    where = sheet.where(result.row, "cost")
+    return DataError(f"{where}: {result.named} costs {result.cost:.15g} by this line, but {why}")
 
 
-def _refuse_far(sheet: Sheet, result: Result, ranges: Mapping[int, tuple[float, float]]) -> None:
-    if not isinstance(result.value, float) or result.attribute not in ranges:
-        return
-    low, high = ranges[result.attribute]
+def _refuse_far(where: str, value: float, low: float, high: float) -> None:
     margin = _FAR * (high - low)
-    if not low - margin <= result.value <= high + margin:
+    if not low - margin <= value <= high + margin:
         raise DataError(
-            f"{sheet.where(result.row, result.column)}: {result.value:g} is far outside the range of the attribute, "
-            f"{low:g} to {high:g}: is the unit right?"
+            f"{where}: {value:g} is far outside the range of the attribute, {low:g} to {high:g}: is the unit right?"
         )
 
 
-def _differs(sheet: Sheet, result: Result, cell: _Cell, row: int | None) -> DataError:
+def _differs(sheet: Sheet, result: _Result, cell: _Cell, row: int | None) -> DataError:
     """Return the error of a result that differs from what is known, or from an earlier row of the same table."""
     new, old = (f"{value:.15g}" if isinstance(value, float) else value for value in (result.value, cell.result))
     way = "replace=true replaces it"

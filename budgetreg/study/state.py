@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.common.errors import DataError, nearest, quoted
-from budgetreg.data.dataset import Groups
-from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
+from budgetreg.common.errors import DataError, quoted
+from budgetreg.data.tables import Sheet
 from budgetreg.runs.tables import as_csv
-from budgetreg.study.examples import Attributes, Examples, Target, by_number, check_targets, lost_zeros
+from budgetreg.study.examples import Examples, Target, by_number, check_targets, lost_zeros, priced, rows_of
 from budgetreg.study.file import Row, StudyFile, create_file
 
 if TYPE_CHECKING:
@@ -87,12 +86,6 @@ class State:
         return self.facts["unit"]
 
     @property
-    def groups(self) -> Groups | None:
-        """Attributes that are bought together; None if each is bought alone."""
-        groups = Groups(tuple(self.heads.tolist()))
-        return None if groups.leads.all() else groups
-
-    @property
     def known(self) -> np.ndarray:
         """Cells with a value, bool of shape (n, d)."""
         return ~np.isnan(self.values)
@@ -127,7 +120,6 @@ class State:
 
 def state_of(store: StudyFile) -> State:
     """Return what a study knows; in a block of `StudyFile.reading` or `StudyFile.writing`."""
-    facts: dict[str, str] = dict(store.rows("SELECT name, content FROM facts"))
     attributes = store.rows("SELECT name, cost, head, low, high FROM attributes ORDER BY number")
     names, costs, heads, low, high = zip(*attributes, strict=True)
     examples = tuple(name for (name,) in store.rows("SELECT name FROM examples ORDER BY number"))
@@ -148,7 +140,7 @@ def state_of(store: StudyFile) -> State:
     for each, one in excluded_of(store):
         (withdrawn if one is None else discontinued)[each if one is None else one] = True
     return State(
-        facts,
+        store.facts(),
         examples,
         names,
         y,
@@ -189,7 +181,13 @@ def words_of(facts: Mapping[str, str]) -> list[str]:
 
 
 def create(
-    path: Path, examples: Examples, attributes: Attributes, seed: int, algo: str, missing_values: Sequence[str] = ()
+    path: Path,
+    examples: Examples,
+    attributes: Sequence[Row],
+    unit: str,
+    seed: int,
+    algo: str,
+    missing_values: Sequence[str],
 ) -> None:
     """Write a new study, unless it is there already as this call would write it.
 
@@ -203,9 +201,7 @@ def create(
         If the file cannot be written.
     """
     check_targets(examples)
-    heads = attributes.groups.heads if attributes.groups else range(len(attributes.names))
-    low, high = attributes.ranges or ((None,) * len(attributes.names),) * 2
-    number = {name: at for at, name in enumerate(attributes.names)}
+    number = {name: at for at, name, *_ in attributes}
     cells = sorted(
         (example, number[name], "known", value, None, 0)
         for name, values in examples.values.items()
@@ -213,18 +209,18 @@ def create(
         if value is not None
     )
     tables: list[tuple[str, list[Sequence[Any]]]] = [
-        ("attributes", list(zip(number.values(), number, attributes.costs, heads, low, high, strict=True))),
+        ("attributes", list(attributes)),
         ("examples", [(at, *row) for at, row in enumerate(zip(examples.names, examples.targets, strict=True))]),
         ("cells", cells),  # type: ignore[list-item]
     ]
-    facts = {"algo": algo, "id": examples.id, "seed": str(seed), "target": examples.target, "unit": attributes.unit}
+    facts = {"algo": algo, "id": examples.id, "seed": str(seed), "target": examples.target, "unit": unit}
     if missing_values:
         facts[MISSING] = json.dumps(missing_values)
     facts["origin"] = hashlib.sha256(repr((tables, facts)).encode()).hexdigest()
     with suppress(DataError):  # the command that makes a study can be repeated
         there = StudyFile(path)
         with there.reading():
-            if there.one("SELECT content FROM facts WHERE name = 'origin'") == facts["origin"]:
+            if there.facts()["origin"] == facts["origin"]:
                 return
     create_file(path, [*tables, ("facts", list(facts.items()))])
 
@@ -252,54 +248,56 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
         If something differs from what is known, or a value is on order.
     """
     added = dict.fromkeys(("examples", "targets", "values", "replaced"), 0)
-    rows = store.rows("SELECT number, name, target FROM examples")
-    numbers, targets = {name: number for number, name, _ in rows}, {number: target for number, _, target in rows}
-    check_targets(examples, {target for target in targets.values() if target is not None})
+    rows = store.rows("SELECT name, number, target FROM examples")
+    known: dict[str, tuple[int, Target | None]] = {name: (number, target) for name, number, target in rows}
+    check_targets(examples, {target for _, target in known.values() if target is not None})
     attributes: dict[str, int] = dict(store.rows("SELECT name, number FROM attributes"))
     cells = {
-        (example, attribute): rest
-        for example, attribute, *rest in store.rows("SELECT example, attribute, state, value FROM cells")
+        (example, attribute): state if value is None else value
+        for example, attribute, state, value in store.rows("SELECT example, attribute, state, value FROM cells")
     }
-    log: list[Sequence[object]] = []
-    written = by_number(numbers)
+    log: list[Row] = []
+    written = by_number(known)
     for row, (name, target) in enumerate(zip(examples.names, examples.targets, strict=True)):
-        example = numbers.get(name)
-        if example is None:
+        if name not in known:
             if lost := lost_zeros(name, written):
                 where = examples.sheet.where(row, examples.id)
                 raise DataError(f"{where}: the study has no example {quoted(name)}{lost}")
-            example = len(numbers)
-            numbers[name] = example
-            store.change("INSERT INTO examples VALUES (?, ?, NULL)", [(example, name)])
-            log.append(("example", example, *[None] * 5))
+            known[name] = len(known), None
+            store.change("INSERT INTO examples VALUES (?, ?, NULL)", [(known[name][0], name)])
+            log.append(("example", known[name][0], *[None] * 5))
             added["examples"] += 1
-        old = targets.get(example)
-        if target is not None and target != old:
-            if old is not None:
-                _refuse_change(examples.sheet.where(row, examples.target), name, examples.target, old, replace)
-            store.change("UPDATE examples SET target = ? WHERE number = ?", [(target, example)])
-            log.append(("target", example, None, None, old, target, None))
-            added["targets" if old is None else "replaced"] += 1
-        for attribute, values in examples.values.items():
-            value, at = values[row], attributes[attribute]
-            state, known = cells.get((example, at), (None, None))
-            if value is None or (state == "known" and known == value):
+        example, old_target = known[name]
+        facts: list[tuple[str, str, str, int | None, Any, Any]]
+        facts = [("target", "targets", examples.target, None, old_target, target)]
+        for column, values in examples.values.items():
+            number = attributes[column]
+            facts.append(("beforehand", "values", column, number, cells.get((example, number)), values[row]))
+        for event, what, column, at, old, new in facts:
+            if new is None or new == old:
                 continue
-            where = examples.sheet.where(row, attribute)
-            if state == "on order":
+            where = f"{examples.sheet.where(row, column)}: "
+            if event == "beforehand" and old == "on order":
                 raise DataError(
-                    f"{where}: this value of example {quoted(name)} is on order: budgetreg study tell "
-                    "records what was bought"
+                    f"{where}this value of example {quoted(name)} is on order: budgetreg study tell records what was "
+                    "bought"
                 )
-            if state is not None:
-                _refuse_change(where, name, attribute, "unavailable" if known is None else known, replace)
-            store.change(
-                "INSERT INTO cells VALUES (?, ?, 'known', ?, NULL, 0) ON CONFLICT DO UPDATE SET state = 'known', "
-                "value = excluded.value",
-                [(example, at, value)],
-            )
-            log.append(("beforehand", example, at, None, state if known is None else known, value, None))
-            added["values" if state is None else "replaced"] += 1
+            if old is not None and not replace:
+                old = f"{old:.15g}" if isinstance(old, float) else old
+                raise DataError(
+                    f"{where}{quoted(column)} of example {quoted(name)} is {old} already: replace=true replaces it"
+                )
+            log.append((event, example, at, None, old, new, None))
+            added[what if old is None else "replaced"] += 1
+    store.change(
+        "UPDATE examples SET target = ? WHERE number = ?",
+        [(new, example) for event, example, *_, new, _ in log if event == "target"],
+    )
+    store.change(
+        "INSERT INTO cells VALUES (?, ?, 'known', ?, NULL, 0) ON CONFLICT DO UPDATE SET state = 'known', "
+        "value = excluded.value",
+        [(example, at, new) for event, example, at, *_, new, _ in log if event == "beforehand"],
+    )
     store.note(*log)
     return added
 
@@ -314,52 +312,14 @@ def reprice(store: StudyFile, sheet: Sheet) -> dict[str, int]:
     DataError
         If the list cannot be used, or a group would change.
     """
-    need = "a price list has the columns attribute,cost"
-    listed, costs = list(map(text_of, sheet.column("attribute", need))), sheet.column("cost", need)
-    rows = store.rows("SELECT name, number, head, cost FROM attributes")
-    heads, old = {name: head for name, _, head, _ in rows}, {number: cost for _, number, _, cost in rows}
-    missing = [name for name in heads if name not in listed]
-    others = {name for (name,) in store.rows("SELECT content FROM facts WHERE name IN ('id', 'target')")}
-    groups: dict[str, int] = {}
-    new: dict[str, int] = {}
-    prices: dict[int, float] = {}
-    for row, name in enumerate(listed):
-        where = f"{sheet.where(row, 'attribute')}: {quoted(sheet.name_at(row, 'attribute'))}"
-        if name in others:
-            continue
-        if name in listed[:row]:
-            raise DataError(f"{where} is there already: {sheet.place(listed.index(name))}")
-        if near := name not in heads and nearest(name, missing):
-            raise DataError(
-                f"{where} is no attribute of the study{near}; if it is new, list the price of the other, too"
-            )
-        if name not in heads:
-            new[name] = len(old) + len(new)
-        group = text_of(sheet.columns["group"][row]) if "group" in sheet.names else ""
-        head = heads.get(name, new.get(name, 0))
-        if group and groups.setdefault(group, head) != head:
-            if name in heads or groups[group] in old:
-                raise DataError(
-                    f"{where}: its group {quoted(group)} would change, but groups of a study stay as they are"
-                )
-            head = groups[group]
-        heads[name] = head
-        if is_empty(costs[row]):
-            continue
-        cost = number_of(costs[row]) or 0.0
-        if (fault := fault_of(costs[row])) or cost < 0:
-            raise DataError(f"{sheet.where(row, 'cost')}: {fault or f'{cost:g} is below 0'}")
-        if prices.setdefault(head, cost) != cost:
-            raise DataError(f"{where} is in a group with the price {prices[head]:g}: a group has one price")
-    if unpriced := next((name for name in new if heads[name] not in prices), ""):
-        raise DataError(f"{sheet.source}: no price for {quoted(unpriced)}, which is new")
-    if not any((old | prices).values()):
-        raise DataError(f"{sheet.source}: every price would be 0, so there would be nothing to buy")
-    changed = [(head, cost) for head, cost in prices.items() if old.get(head, cost) != cost]
-    added = [(at, name, prices[at] if heads[name] == at else 0.0, heads[name]) for name, at in new.items()]
+    facts, known = store.facts(), store.rows("SELECT name, head, number, cost FROM attributes ORDER BY number")
+    old = {number: cost for *_, number, cost in known}
+    heads, prices = priced(sheet, (facts["id"], facts["target"]), {name: head for name, head, *_ in known}, old)
+    changed = [(cost, head) for head, cost in prices.items() if old.get(head, cost) != cost]
+    added = rows_of(heads, prices)[len(old) :]
     store.change("INSERT INTO attributes VALUES (?, ?, ?, ?, NULL, NULL)", added)
-    store.change("UPDATE attributes SET cost = ? WHERE number = ?", [(cost, head) for head, cost in changed])
-    store.note(*(("price", None, head, None, old[head], cost, None) for head, cost in changed))
+    store.change("UPDATE attributes SET cost = ? WHERE number = ?", changed)
+    store.note(*(("price", None, head, None, old[head], cost, None) for cost, head in changed))
     store.note(*(("attribute", None, number, None, None, cost, None) for number, _, cost, _ in added))
     return {"prices": len(changed), "attributes": len(added)}
 
@@ -447,15 +407,10 @@ def sums(charges: Iterable[tuple[Any, float]]) -> dict[Any, float]:
     return {key: fsum(each) for key, each in costs.items()}
 
 
-def table_csv(state: State, targets: Sequence[Target | None]) -> bytes:
-    """Return a table of all examples: names, attributes and targets, empty where they are not known."""
-    columns = (state.facts["id"], *state.attributes, state.facts["target"])
-    return csv_of(columns, zip(state.examples, *state.values.T.tolist(), targets, strict=True))
-
-
-def csv_of(columns: Sequence[str], rows: Iterable[Row]) -> bytes:
+def csv_of(table: "pd.DataFrame") -> bytes:
     """Return a table of text and numbers, with all their digits; None and NaN are left empty."""
-    return as_csv(columns, (dict(zip(columns, map(_text, row), strict=True)) for row in rows))
+    rows = table.itertuples(index=False, name=None)
+    return as_csv(table.columns, (dict(zip(table.columns, map(_text, row), strict=True)) for row in rows))
 
 
 LOG = ("time", "event", "order", "example", "attribute", "old", "new", "cost")
@@ -503,11 +458,3 @@ def _targets(targets: list[Target | None]) -> tuple[np.ndarray, tuple[str, ...]]
         return y, ()
     low, high = distinct.tolist()
     return np.where(np.isnan(y), np.nan, np.where(y == high, 1.0, -1.0)), (f"{low:.15g}", f"{high:.15g}")
-
-
-def _refuse_change(where: str, name: str, column: str, old: object, replace: bool) -> None:
-    if not replace:
-        shown_ = f"{old:.15g}" if isinstance(old, float) else old
-        raise DataError(
-            f"{where}: {quoted(column)} of example {quoted(name)} is {shown_} already: replace=true replaces it"
-        )

@@ -5,7 +5,7 @@ A model of a few lines knows what was recorded. The bill is its sum.
 
 import os
 import signal
-import sqlite3
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +24,8 @@ pytestmark = pytest.mark.usefixtures("short_chains")
 
 COSTS = {"age": 0.0, "ecg": 10.0, "iron": 20.5, "zinc": 20.5}
 HEADS = {"age": "age", "ecg": "ecg", "iron": "iron", "zinc": "iron"}
+STEPS = ("execute", "executemany", "serialize", "open", "write", "fsync", "replace", "close", "_exit")
+KILLS = st.none() | st.integers(1, 40)
 Cell = tuple[str, str]
 
 
@@ -33,41 +35,20 @@ def value_of(cell: Cell) -> float:
 
 
 def in_process(call: Callable[[], object], kill_at: int | None = None) -> int:
-    """Make a call in a copy of this process, and return how it ended.
+    """Make a call in a copy of this process, which may be killed before some step of SQLite or of writing the file.
 
-    Parameters
-    ----------
-    call : callable
-        The call.
-    kill_at : int, optional
-        The copy is killed before the so-manieth statement of SQLite or step of writing the file, or when it is about to
-        end.
+    Return how it ended.
     """
     child = os.fork()
     if not child:
+        steps = iter(range(1, 1000))
+
+        def kill(frame: object, event: str, function: Any) -> None:
+            if event == "c_call" and function.__name__ in STEPS and next(steps) == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+
         try:
-            if kill_at is not None:
-                connect, steps = sqlite3.connect, iter(range(1, 1 + kill_at))
-
-                def kill(statement: str) -> None:
-                    if next(steps, kill_at) == kill_at:
-                        os.kill(os.getpid(), signal.SIGKILL)
-
-                def traced_step(original: Callable[..., Any]) -> Callable[..., Any]:
-                    def step(*arguments: Any) -> Any:
-                        kill("")
-                        return original(*arguments)
-
-                    return step
-
-                os.fsync, os.replace = traced_step(os.fsync), traced_step(os.replace)
-
-                def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
-                    connection = connect(*arguments, **options)
-                    connection.set_trace_callback(kill)
-                    return connection
-
-                sqlite3.connect = traced  # type: ignore[assignment]
+            sys.setprofile(kill)
             call()
             os._exit(0)
         except BaseException:
@@ -115,7 +96,7 @@ class AnySequence(RuleBasedStateMachine):
         groups = {"iron": "blood", "zinc": "blood"}
         budgetreg.Study.create(self.path, examples=frame, costs=COSTS, groups=groups).close()
 
-    @rule(kill_at=st.none() | st.integers(1, 40))
+    @rule(kill_at=KILLS)
     def add(self, kill_at: int | None) -> None:
         name = f"p{len(self.examples)}"
         self.made(lambda study: study.add([name], targets=[1.0]), kill_at)
@@ -124,7 +105,7 @@ class AnySequence(RuleBasedStateMachine):
     @rule(
         spend=st.sampled_from([5, 10, 35, 200]),
         per_example=st.sampled_from([None, 1, 2]),
-        kill_at=st.none() | st.integers(1, 40),
+        kill_at=KILLS,
     )
     def ask(self, spend: float, per_example: int | None, kill_at: int | None) -> None:
         number = len(self.lines) + 1
@@ -173,7 +154,7 @@ class AnySequence(RuleBasedStateMachine):
         for _ in range(codes.count(0)):
             self.note_order(len(self.lines) + 1, spend, None)
 
-    @rule(share=st.integers(1, 4), never=st.booleans(), kill_at=st.none() | st.integers(1, 40))
+    @rule(share=st.integers(1, 4), never=st.booleans(), kill_at=KILLS)
     def tell_what_arrived(self, share: int, never: bool, kill_at: int | None) -> None:
         """Some of the pending cells have arrived, in another order; the others are still empty."""
         cells = sorted(self.pending, reverse=True)
@@ -191,7 +172,7 @@ class AnySequence(RuleBasedStateMachine):
                 self.paid[cell] = value_of(cell)
                 self.charges.setdefault((cell[0], HEADS[cell[1]]), COSTS[cell[1]])
 
-    @rule(cost=st.sampled_from([0.0, 7.25, 31.1]), kill_at=st.none() | st.integers(1, 40))
+    @rule(cost=st.sampled_from([0.0, 7.25, 31.1]), kill_at=KILLS)
     def tell_with_an_invoice(self, cost: float, kill_at: int | None) -> None:
         """The first pending purchase of one attribute arrives, and costs something else."""
         cell = next((cell for cell in sorted(self.pending) if cell[1] == "ecg"), None)
@@ -201,7 +182,7 @@ class AnySequence(RuleBasedStateMachine):
             del self.pending[cell]
             self.paid[cell], self.charges[cell] = value_of(cell), cost
 
-    @rule(at=st.integers(0, 20), refund=st.booleans(), kill_at=st.none() | st.integers(1, 40))
+    @rule(at=st.integers(0, 20), refund=st.booleans(), kill_at=KILLS)
     def exclude(self, at: int, refund: bool, kill_at: int | None) -> None:
         name = self.examples[at % len(self.examples)]
         self.made(lambda study: study.exclude(examples=[name], refund=refund), kill_at)
@@ -235,7 +216,7 @@ class AnySequence(RuleBasedStateMachine):
             with pytest.raises(DataError):
                 study.tell(pd.DataFrame([("p0", "nothing", 1)], columns=["example", "attribute", "value"]))
 
-    @rule(at=st.integers(0, 20), kill_at=st.none() | st.integers(1, 20))
+    @rule(at=st.integers(0, 20), kill_at=KILLS)
     def cancel(self, at: int, kill_at: int | None) -> None:
         if not self.lines:
             return

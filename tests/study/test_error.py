@@ -1,12 +1,32 @@
+"""Estimates of the error without complete rows, their intervals, and forecasts for more money."""
+
 from dataclasses import replace
+from io import StringIO
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from rich.console import Console
 
+import budgetreg
 from budgetreg.common.errors import DataError
+from budgetreg.figures.tables import estimates_table
 from budgetreg.study import error as module
-from budgetreg.study.error import Interval, LearningCurve, Part, combined, corrected, estimate_error, losses, unbiased
+from budgetreg.study.error import (
+    ErrorEstimate,
+    Estimates,
+    Interval,
+    LearningCurve,
+    Part,
+    combined,
+    corrected,
+    estimate_error,
+    forecast,
+    losses,
+    unbiased,
+)
 from budgetreg.study.model import JointModel
 
 D, K = 6, 3
@@ -133,10 +153,11 @@ def test_each_fold_is_judged_by_a_model_of_the_others(monkeypatch: pytest.Monkey
 def test_too_few_examples_are_reported() -> None:
     X = np.full((30, D), np.nan)
     X[:9, 0] = 1.0
+    model = other_model(0)
     with pytest.raises(DataError, match="at least 10 examples with a target and a value are needed"):
-        estimate_error(X, np.arange(30.0), seed=0)
+        estimate_error(X, np.arange(30.0), seed=0, model=model)
     with pytest.raises(DataError, match="the targets of all examples with a value are equal"):
-        estimate_error(np.ones((30, D)), np.ones(30), seed=0)
+        estimate_error(np.ones((30, D)), np.ones(30), seed=0, model=model)
 
 
 @pytest.mark.slow
@@ -147,3 +168,143 @@ def test_the_error_of_a_learned_model_is_in_its_interval() -> None:
     true = np.square(y[200:] - model.predict(X[200:])).mean() / y.var()
     estimate = estimate_error(values, y[:200], seed=0, model=model).complete
     assert estimate.low < true < estimate.high
+
+
+N = 60
+NOW = Interval(0.5, 0.4, 0.625)
+EQUAL = JointModel(np.zeros(D), np.eye(D) + 0.3, np.ones(D), 0.0, 4.0)
+PRICES, ONES = np.array([1.0, 2.0, 0.5, 0.0, 3.0, 1.0]), np.ones(D)
+ALONE, GROUPS = np.arange(D), np.array([0, 1, 0, 3, 4, 5])
+
+
+def few_known(k: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Return values of k of the attributes of each example, and targets."""
+    rng = np.random.default_rng(0)
+    return holes(rng.standard_normal((N, D)), 0, k), 3 * rng.standard_normal(N)
+
+
+def forecasts(spendings: list[float], error: Interval = NOW, **changes: np.ndarray) -> list[Interval]:
+    values, targets = few_known()
+    options = {"prices": ONES, "heads": ALONE, "closed": np.zeros(values.shape, dtype=bool), **changes}
+    return forecast(EQUAL, values, targets, error, spendings, seed=0, **options)
+
+
+def bought(spending: float, heads: np.ndarray) -> np.ndarray:
+    known = ~np.isnan(few_known()[0])
+    order = module._order(known, PRICES, heads, np.random.default_rng(1))
+    return module._bought(order, PRICES, heads, spending, known.shape) & ~known
+
+
+@pytest.mark.parametrize("spending", [0.0, 7.5, 1e6])
+def test_no_more_is_spent_and_groups_are_bought_whole(spending: float) -> None:
+    missing = np.isnan(few_known()[0])
+    for heads in (ALONE, GROUPS):
+        added = bought(spending, heads)
+        units = np.stack([added[:, heads == head].any(axis=1) for head in range(D)], axis=1)
+        assert (added == (units[:, heads] & missing)).all()
+        assert (units @ PRICES).sum() <= spending
+        if spending < 100:
+            assert (units @ PRICES).sum() > spending - PRICES.max()
+        assert added[:, 3].sum() == missing[:, 3].sum()  # it is free
+
+
+def test_examples_with_least_come_first() -> None:
+    known = np.zeros((10, D), dtype=bool)
+    known[:5, :3] = True
+    order = module._order(known, ONES, ALONE, np.random.default_rng(0))
+    assert (np.bincount(order[:15, 0], minlength=10) == [0] * 5 + [3] * 5).all()
+
+
+def test_more_money_never_makes_the_forecast_worse() -> None:
+    nothing, *later = forecasts([0.0, 20.0, 80.0, 1e4])
+    assert nothing.estimate == pytest.approx(NOW.estimate)
+    assert nothing.high / nothing.low == pytest.approx(NOW.high / NOW.low, rel=0.2)
+    estimates = [interval.estimate for interval in later]
+    assert estimates == sorted(estimates, reverse=True)
+    assert estimates[-1] < NOW.estimate
+    assert all(interval.low < interval.estimate < interval.high for interval in later)
+
+
+@pytest.mark.parametrize("heads", [ALONE, GROUPS])
+def test_what_is_excluded_is_not_bought(heads: np.ndarray) -> None:
+    excluded = np.zeros((N, D), dtype=bool)
+    excluded[:, [2, 4]] = excluded[::3] = True
+
+    def ends(closed: np.ndarray) -> list[float]:
+        return [each.estimate for each in forecasts([0.0, 1e4], heads=heads, closed=closed)]
+
+    nothing = ends(np.ones_like(excluded))
+    assert nothing[0] == nothing[1] == pytest.approx(NOW.estimate)
+    assert ends(np.zeros_like(excluded))[1] < ends(excluded)[1] < NOW.estimate
+
+
+def test_the_curve_goes_through_the_error_now_and_has_a_floor() -> None:
+    known = ~np.isnan(few_known()[0])
+    curve = LearningCurve(EQUAL, known, 10.0)
+    half, now, twice, ever = curve.ratios([0.5, 1.0, 2.0, 1e9])
+    assert now == pytest.approx(1.0)
+    assert half > now > twice > ever > 0.25
+    assert half < 2.0
+    whole = curve.ratios([np.ones_like(known)])[0]
+    assert now > whole > ever
+
+
+def test_ten_times_as_many_examples_count_ten_times() -> None:
+    known = ~np.isnan(few_known()[0])
+    curve = LearningCurve(EQUAL, known, 10.0)
+    tiled, times = curve.ratios([np.tile(known, (10, 1)), 10.0])
+    assert tiled == pytest.approx(times, rel=0.02)
+    assert times < 0.9
+
+
+def test_an_error_of_the_estimate_is_not_magnified() -> None:
+    """The forecast is proportional to the error now, as that is only estimated."""
+    low, high = (forecasts([80.0], Interval.around(error, 0.1))[0].estimate for error in (0.4, 0.8))
+    assert high == pytest.approx(2 * low)
+
+
+def test_nothing_known_is_no_ground_for_a_forecast() -> None:
+    values = np.full((N, D), np.nan)
+    open_cells = np.zeros(values.shape, dtype=bool)
+    assert forecast(EQUAL, values, np.arange(float(N)), NOW, [5.0], ONES, ALONE, closed=open_cells, seed=0) == [NOW]
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_a_study_forecasts_no_more_than_is_left_to_buy(tmp_path: Path) -> None:
+    """Only examples with a target count. A panel has one price, and excluded or unavailable values cost nothing."""
+    rng = np.random.default_rng(2)
+    n, columns = 30, ["a", "b", "c", "d"]
+    X = pd.DataFrame(rng.normal(size=(n, 4)), columns=columns, index=[f"p{i}" for i in range(n)])
+    y = {name: float(value) for name, value in (X.sum(axis=1) + rng.normal(size=n)).items() if name != "p0"}
+    study = budgetreg.Study.create(
+        tmp_path / "trial.db",
+        examples=list(X.index),
+        targets=y,
+        attributes=columns,
+        costs={"a": 3, "b": 2, "c": 5, "d": 5},
+        groups={"c": "panel", "d": "panel"},
+    )
+    paid = [(name, key, X.loc[name, key]) for name in X.index[1:] for key in columns[:3]]
+    study.tell(
+        pd.DataFrame(paid, columns=["example", "attribute", "value"]).query("attribute != 'b' or example > 'p4'")
+    )
+    lost = study.table().set_index("example")["b"].isna()
+    without_b = [name for name in lost.index[lost] if name != "p0"]
+    study.tell(pd.DataFrame([(without_b[0], "b", "unavailable")], columns=["example", "attribute", "value"]))
+    study.exclude(examples=without_b[1:2])
+    left = 2 * (len(without_b) - 2) + 5 * (n - 2)  # b, and d of the panels; p0 has no target
+    assert [spending for spending, _ in study.estimates().further] == [study.bill().total / 2, left]
+    most, more = study.forecast([left, 10 * left])
+    assert most == more
+    rest = X.loc[list(y), columns].reset_index(names="example").melt("example", var_name="attribute")
+    study.tell(rest[~rest["example"].isin(without_b[:2])])
+    assert [spending for spending, _ in study.estimates().further] == [5]  # d of the example without b
+
+
+def test_a_table_of_few_judged_examples_says_so() -> None:
+    interval = Interval.around(0.5, 0.1)
+    for judged, said in ((49, True), (50, False)):
+        out = StringIO()
+        estimates = Estimates(1.0, ErrorEstimate(interval, interval, judged), [])
+        Console(file=out, width=80).print(estimates_table(estimates, "EUR"))
+        assert (f"Only {judged} examples could be judged." in out.getvalue()) == said

@@ -88,9 +88,8 @@ def test_the_price_on_the_invoice_is_charged(everything: budgetreg.Study, cost: 
     for _ in range(2):
         assert told(everything, ("p1", "ecg", 3, cost)) == float(cost)
     assert told(everything, ("p1", "ecg", 3, 10), ("p1", "ecg", 3)) == float(cost)  # the order says nothing new
-    with pytest.raises(
-        DataError, match=r"column 'cost': \S+ was charged for 'ecg' of example 'p1' already, and this is 9"
-    ):
+    said = r"column 'cost': \S+ was charged for 'ecg' of example 'p1' already, and this is 9"
+    with pytest.raises(DataError, match=said):
         told(everything, ("p1", "ecg", 3, 9))
     assert told(everything, ("p1", "ecg", 3, 9), replace=True) == 9
     assert told(everything, ("p1", "ecg", 3, 10), replace=True) == 10  # a mistaken invoice is corrected
@@ -174,7 +173,7 @@ def test_a_price_list_adds_attributes(study: budgetreg.Study, tmp_path: Path) ->
             "'egc' is no attribute of the study (did you mean 'ecg'?); if it is new, list the price of the other",
         ),
         ("ecg,3,\necg,3,", "line 3, column 'attribute': 'ecg' is there already: line 2"),
-        ("tsh,,", "no price for 'tsh', which is new"),
+        ("tsh,,", "no price for 'tsh': each new attribute needs one"),
         ("ecg,cheap,", "line 2, column 'cost': 'cheap' is not a number"),
         ("ecg,-3,", "line 2, column 'cost': -3 is below 0"),
         ("ecg,0,\niron,0,", "every price would be 0, so there would be nothing to buy"),
@@ -191,6 +190,14 @@ def test_impossible_price_lists_change_nothing(study: budgetreg.Study, tmp_path:
         study.add(costs=tmp_path / "new.csv")
     assert said in str(error.value)
     assert study.path.read_bytes() == before
+
+
+def test_a_mistyped_column_of_groups_is_refused(study: budgetreg.Study, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("attribute,cost,Group\ntsh,7,thyroid\nft4,7,thyroid\n")
+    said = "line 1: no column 'Group' is known; a price list has the columns attribute,cost, and no others but group"
+    for call in (study.add, lambda costs: budgetreg.Study.create(tmp_path / "new.db", examples=["p1"], costs=costs)):
+        with pytest.raises(DataError, match=said):
+            call(costs=tmp_path / "new.csv")
 
 
 def test_nothing_is_ordered_of_what_is_excluded(study: budgetreg.Study) -> None:

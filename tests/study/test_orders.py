@@ -1,11 +1,20 @@
-"""Recommended orders: limits over all orders, groups, targets that are missing, and the sentence with the reason."""
+"""Recommended orders: limits over all orders, groups, targets that are missing, and the sentence with the reason.
+
+And what to measure next of a new example, compared with the textbook's formula.
+"""
+
+from itertools import combinations, permutations
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from budgetreg.data.dataset import Groups
+from budgetreg.revealed.purchases import Choice
 from budgetreg.study.model import JointModel
-from budgetreg.study.orders import Recommendation, recommend
+from budgetreg.study.orders import Measurement, next_cells, recommend
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -17,7 +26,7 @@ def model(d: int, correlation: float = 0.0, noise: float = 0.02, spread: float =
     return JointModel(np.zeros(d), S, 1 / units, 0.0, noise * d)
 
 
-def order(
+def recommended(
     n: int = 200,
     d: int = 8,
     *,
@@ -31,20 +40,25 @@ def order(
     seed: int = 0,
     has_target: np.ndarray | None = None,
     ordered: np.ndarray | None = None,
-) -> Recommendation:
+) -> tuple[Choice, str]:
     nothing = np.zeros((n, d), dtype=bool)
+    seen = (nothing if known is None else known) | (nothing if blocked is None else blocked)
     return recommend(
         of,
-        nothing if known is None else known,
-        nothing if blocked is None else blocked,
+        seen,
+        ~seen,
+        seen if ordered is None else ordered,
         np.ones(d) if prices is None else prices,
-        groups,
+        np.arange(d) if groups is None else groups.head_of,
+        np.ones(n, dtype=bool) if has_target is None else has_target,
         spend,
         per_example,
         np.random.default_rng(seed),
-        np.ones(n, dtype=bool) if has_target is None else has_target,
-        ordered=ordered,
     )
+
+
+def order(*shape: int, **options: Any) -> Choice:
+    return recommended(*shape, **options)[0]
 
 
 def all_but_one(n: int = 200, d: int = 8) -> np.ndarray:
@@ -90,7 +104,7 @@ def test_attributes_count_in_their_own_units() -> None:
     ],
 )
 def test_reason_says_what_decided(kwargs: dict, said: str) -> None:
-    reason = order(**kwargs).reason
+    _, reason = recommended(**kwargs)
     assert said in reason
     assert "\n" not in reason
     assert len(reason) < 200
@@ -143,9 +157,9 @@ def test_free_cells_come_with_the_examples_of_an_order() -> None:
     assert result.cost == 40
     priced, free = (result.cells[prices[result.cells[:, 1]] == price, 0] for price in (1.0, 0.0))
     assert set(priced) == set(free)
-    all_free = order(d=4, prices=np.zeros(4), spend=0.0)
+    all_free, reason = recommended(d=4, prices=np.zeros(4), spend=0.0)
     assert (all_free.cost, len(all_free.cells)) == (0.0, 800)
-    assert "cost nothing" in all_free.reason
+    assert "cost nothing" in reason
 
 
 def test_examples_without_a_target_wait_unless_no_target_is_known() -> None:
@@ -159,3 +173,131 @@ def test_examples_begun_are_preferred() -> None:
     known = np.zeros((200, 8), dtype=bool)
     known[150:, 3] = True
     assert set(order(of=model(8), known=known, spend=100).cells[:, 0]) <= set(range(150, 200))
+
+
+D = 5
+NOISE = 0.5
+EQUAL = np.ones(D)
+
+
+def model_of(seed: int, independent: bool = False) -> JointModel:
+    rng = np.random.default_rng(seed)
+    A = np.eye(D) if independent else rng.standard_normal((D, D))
+    scale = np.exp(3 * rng.standard_normal(D))
+    covariance = A @ A.T * np.outer(scale, scale)
+    return JointModel(np.zeros(D), covariance, rng.standard_normal(D) / scale, 0.0, NOISE)
+
+
+def deviation(model: JointModel, known: tuple[int, ...]) -> float:
+    """By the textbook's formula for the covariance of the missing attributes given the known ones."""
+    K, U = list(known), [j for j in range(D) if j not in known]
+    S, w = model.covariance, model.w[U]
+    V = S[np.ix_(U, U)] - S[np.ix_(U, K)] @ np.linalg.solve(S[np.ix_(K, K)], S[np.ix_(K, U)])
+    return float(np.sqrt(w @ V @ w + model.noise))
+
+
+def row(known: tuple[int, ...]) -> np.ndarray:
+    x = np.full(D, np.nan)
+    x[list(known)] = 1.0
+    return x
+
+
+def measured(
+    model: JointModel,
+    *rows: np.ndarray,
+    prices: np.ndarray = EQUAL,
+    heads: tuple[int, ...] = (0, 1, 2, 3, 4),
+    spend: float = np.inf,
+) -> list[list[Measurement]]:
+    return next_cells(model, np.stack(rows), prices, np.array(heads), np.zeros(D, dtype=bool), spend)
+
+
+HOLES = st.sets(st.integers(0, D - 1), max_size=D).map(lambda known: tuple(sorted(known)))
+PRICES = st.lists(st.sampled_from([0.0, 0.1, 1.0, 2.5]), min_size=D, max_size=D).map(np.array)
+PARTITIONS = st.sampled_from([(0, 1, 2, 3, 4), (0, 0, 2, 3, 4), (0, 1, 0, 3, 3), (0, 1, 1, 1, 1)])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), HOLES, PRICES, PARTITIONS, st.sampled_from([0.0, 0.2, 3.0, np.inf]))
+@example(3, (), np.array([0.1, 0, 0, 0.1, 0.1]), (0, 0, 2, 3, 4), 0.0)  # a free attribute that adds little
+def test_each_step_is_the_best_one_that_can_be_afforded(
+    seed: int, known: tuple[int, ...], prices: np.ndarray, heads: tuple[int, ...], spend: float
+) -> None:
+    model, left = model_of(seed), spend
+    nothing = 1e-9 * model.w @ model.covariance @ model.w
+    (order,) = measured(model, row(known), prices=prices, heads=heads, spend=spend)
+    for step in [*order, None]:
+        before = deviation(model, known)
+        missing = sorted({int(heads[j]) for j in range(D) if j not in known})
+        units = [(head, tuple(j for j in range(D) if heads[j] == head and j not in known)) for head in missing]
+        gains = {
+            unit: (before**2 - deviation(model, known + unit) ** 2, prices[head])
+            for head, unit in units
+            if prices[head] <= left + 1e-9
+        }
+        free = {unit: gain for unit, (gain, price) in gains.items() if price == 0 and gain > nothing}
+        scores = free or {unit: gain / price for unit, (gain, price) in gains.items() if price > 0}
+        best = max(scores.values(), default=0.0)
+        if step is None:
+            assert max((gain for gain, _ in gains.values()), default=0.0) <= 1.01 * nothing
+            break
+        assert scores[step.attributes] == pytest.approx(best, rel=1e-5)
+        assert step.price == prices[heads[step.attributes[0]]]
+        assert step.before == pytest.approx(before, rel=1e-6)
+        known, left = known + step.attributes, left - step.price
+        assert step.after == pytest.approx(deviation(model, known), rel=1e-6)
+        assert left >= -1e-9
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6), HOLES)
+def test_no_order_of_independent_attributes_is_better(seed: int, known: tuple[int, ...]) -> None:
+    model = model_of(seed, independent=True)
+    (order,) = measured(model, row(known))
+    missing = [j for j in range(D) if j not in known]
+    for orders in permutations(missing):
+        for bought in range(1, len(missing) + 1):
+            assert order[bought - 1].after <= deviation(model, known + orders[:bought]) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("spend", [1.0, 2.0])
+def test_one_step_is_the_best_subset_and_two_are_nearly(spend: float) -> None:
+    model = model_of(3)
+    best = min(deviation(model, subset) for subset in combinations(range(D), int(spend)))
+    reached = measured(model, row(()), spend=spend)[0][-1].after
+    assert best * (1 - 1e-9) <= reached <= best * (1 if spend == 1 else 1.2) + 1e-9
+
+
+def test_spend_holds_for_each_example_and_to_the_cent() -> None:
+    model = model_of(1, independent=True)
+    rows = row(()), row((0,)), row((0, 1, 2, 3, 4)), row(())
+    orders = measured(model, *rows, prices=np.full(D, 0.1), spend=0.3)
+    assert [len(order) for order in orders] == [3, 3, 0, 3]
+    assert orders[0] == orders[3]
+
+
+def test_what_the_known_attributes_determine_is_not_measured() -> None:
+    model = model_of(2)
+    model.covariance[4] = model.covariance[3]
+    model.covariance[:, 4] = model.covariance[:, 3]
+    model.w[:3] = 0.0
+    model.w[3:] = 1.0
+    (order,) = measured(model, row((0, 1)))
+    assert sum(3 in step.attributes or 4 in step.attributes for step in order) == 1
+
+
+def test_a_group_of_similar_attributes_counts_for_what_it_brings_together() -> None:
+    model = model_of(0, independent=True)
+    model.covariance[:] = np.eye(D)
+    model.covariance[:3, :3] += 0.99 * (1 - np.eye(3))
+    model.w[:] = 1.0, 1.0, -1.9, 0.5, 0.0
+    (order,) = measured(model, row(()), heads=(0, 0, 0, 3, 4))
+    assert [step.attributes for step in order] == [(3,), (0, 1, 2)]
+
+
+def test_an_attribute_without_variance_changes_nothing() -> None:
+    model = model_of(0)
+    model.covariance[0] = model.covariance[:, 0] = 0.0
+    known, unknown = measured(model, row((0,)), row(()))
+    assert known == unknown
+    assert len(known) == D - 1

@@ -18,9 +18,8 @@ import pytest
 
 import budgetreg
 from budgetreg.common.errors import ConfigError, DataError, UserError
-from budgetreg.study.error import ErrorEstimate, Interval
-from budgetreg.study.file import EARLIER_TABLES, StudyFile
-from budgetreg.study.forecast import Estimates
+from budgetreg.study.error import ErrorEstimate, Estimates, Interval
+from budgetreg.study.file import StudyFile
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -64,7 +63,6 @@ def edited(path: Path, *statements: str) -> None:
     """Change a study with SQLite, as another program can, whatever the tables forbid."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA ignore_check_constraints = ON")
-        connection.execute("PRAGMA writable_schema = ON")
         for statement in statements:
             connection.execute(statement)
 
@@ -72,16 +70,6 @@ def edited(path: Path, *statements: str) -> None:
 def as_schema_1(path: Path) -> None:
     """Turn a study into one as SQLite itself wrote it: without a digest, in the mode of a write-ahead log."""
     edited(path, "ALTER TABLE log DROP COLUMN time", "ALTER TABLE log DROP COLUMN cost", "PRAGMA user_version = 1")
-    with closing(sqlite3.connect(":memory:")) as earlier:
-        earlier.executescript(EARLIER_TABLES)
-        tables = earlier.execute("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL").fetchall()
-    edited(
-        path,
-        *(
-            f"""UPDATE sqlite_master SET sql = '{sql.replace("'", "''")}' WHERE name = '{name}'"""
-            for name, sql in tables
-        ),
-    )
     content = bytearray(path.read_bytes())
     content[18:20] = SQLITE_LOG
     path.write_bytes(content[: len(content) // 4096 * 4096])
@@ -171,54 +159,40 @@ def test_the_file_stays_a_database(path: Path) -> None:
     study.add([f"q{number}" for number in range(3000)])
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("SELECT COUNT(*) FROM examples").fetchone() == (3012,)
     assert len(budgetreg.Study(path).state().examples) == 3012
     assert [file.name for file in path.parent.iterdir()] == ["trial.db"]
 
 
-def test_a_copy_has_what_was_reported_while_another_program_reads(path: Path, tmp_path: Path) -> None:
-    study = created(path)
+def test_a_copy_has_what_was_reported_and_can_be_restored(path: Path, tmp_path: Path) -> None:
+    study, copy = created(path), tmp_path / "copy.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM facts").fetchall()
         told(study, "p3", 1.5)
-        shutil.copy(path, tmp_path / "copy.db")
-    assert budgetreg.Study(tmp_path / "copy.db").bill().total == 1
-
-
-def test_a_restored_copy_is_what_counts(path: Path, tmp_path: Path) -> None:
-    study = created(path)
-    shutil.copy(path, tmp_path / "copy.db")
-    told(study, "p3", 1.5)
-    shutil.copy(tmp_path / "copy.db", path)
-    assert study.bill().total == budgetreg.Study(path).bill().total == 0
+        shutil.copy(path, copy)
+    assert budgetreg.Study(copy).bill().total == 1
     told(study, "p4", 2.5)
-    assert budgetreg.Study(path).state().known.sum() == 1
+    shutil.copy(copy, path)
+    assert study.bill().total == budgetreg.Study(path).bill().total == 1
+    assert study.table().equals(budgetreg.Study(copy).table())
 
 
-def test_logs_of_a_removed_study_are_removed(path: Path) -> None:
+def test_a_log_beside_a_study_is_removed_and_not_read(path: Path) -> None:
     used(path)
     as_schema_1(path)
     leave_log(path, "UPDATE cells SET value = 77 WHERE state = 'known'")
+    log = path.with_name("trial.db-wal")
+    content = log.read_bytes()
     path.unlink()
     path.with_name("trial.db-journal").write_bytes(b"\xd9\xd5\x05\xf9 of another database")
-    created(path)
-    assert [file.name for file in path.parent.iterdir()] == ["trial.db"]
-    for _ in range(2):
-        assert budgetreg.Study(path).bill().total == 0
-        with closing(sqlite3.connect(path)) as connection:
-            assert connection.execute("SELECT COUNT(*) FROM cells").fetchone() == (0,)
-
-
-def test_a_log_beside_a_study_is_not_read(path: Path, tmp_path: Path) -> None:
-    other = used(tmp_path / "other.db").path
-    as_schema_1(other)
-    leave_log(other, "UPDATE cells SET value = 77 WHERE state = 'known'")
     study = created(path)
-    shutil.copy(f"{other}-wal", f"{path}-wal")
+    assert [file.name for file in path.parent.iterdir()] == ["trial.db"]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM cells").fetchone() == (0,)
+    log.write_bytes(content)
     assert study.bill().total == 0
     told(study, "p3", 1.5)
-    assert not path.with_name("trial.db-wal").exists()
+    assert not log.exists()
     assert budgetreg.Study(path).bill().total == 1
 
 
@@ -256,20 +230,6 @@ def test_a_log_that_would_change_a_study_of_schema_1_is_refused(path: Path, tmp_
     assert path.with_name("trial.db-wal").exists()
 
 
-@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/etc/passwd", path)])
-def test_what_is_no_log_is_refused(path: Path, ending: str, make: Callable[[str], None]) -> None:
-    make(f"{path}{ending}")
-    with pytest.raises(DataError, match=f"trial.db{ending} is not a regular file.*: remove it"):
-        created(path)
-    assert not path.exists()
-    os.rename(f"{path}{ending}", path.with_name("aside"))
-    created(path)
-    os.rename(path.with_name("aside"), f"{path}{ending}")
-    with pytest.raises(DataError, match=f"trial.db{ending} is not a regular file"):
-        budgetreg.Study(path)
-
-
 def test_any_name_of_a_file_will_do(tmp_path: Path) -> None:
     name = b"d\xff/s\xfe\n.db"
     (tmp_path / os.fsdecode(name)).parent.mkdir()
@@ -281,7 +241,6 @@ def test_any_name_of_a_file_will_do(tmp_path: Path) -> None:
         [b"study", b"tell", name, b"o\xff.csv"],
         [b"study", b"export", name, b"out=e\xff.csv"],
         [b"study", b"show", name],
-        [b"report", name, b"--out", b"page.html"],
     )
     assert done.returncode == 0, done.stderr
     assert len(budgetreg.Study(tmp_path / os.fsdecode(name)).state().examples) == 2
@@ -426,77 +385,55 @@ def test_waiting_is_reported_and_ends(
     assert capsys.readouterr().err == ""
 
 
-EDITS = {
-    "a name that is not UTF-8": "UPDATE examples SET name = CAST(x'ff41' AS TEXT) WHERE number = 1",
-    "an example without a name": "UPDATE examples SET name = '' WHERE number = 1",
-    "an example out of range": "UPDATE cells SET example = example + 99 WHERE state = 'known'",
-    "an attribute out of range": "UPDATE lines SET attribute = 9 WHERE place = 0",
-    "text for a number": "UPDATE cells SET value = 'high' WHERE state = 'known'",
-    "a value that is too large": "UPDATE cells SET value = 1e300 WHERE state = 'known'",
-    "an infinite value": "UPDATE cells SET value = 9e999 WHERE state = 'known'",
-    "another value": "UPDATE cells SET value = value + 1 WHERE state = 'known'",
-    "an unknown state": "UPDATE cells SET state = 'lost', value = NULL, paid = 0",
-    "values that are gone": "DELETE FROM cells WHERE state = 'known'",
-    "a value that is charged twice": "UPDATE cells SET paid = 2 WHERE state = 'known'",
-    "a negative price": "UPDATE attributes SET cost = -1 WHERE number = 0",
-    "a price that is text": "UPDATE attributes SET cost = 'much' WHERE number = 0",
-    "a group without a head": "UPDATE attributes SET head = 7 WHERE number = 2",
-    "a missing attribute": "DELETE FROM attributes WHERE number = 2",
-    "a range upside down": "UPDATE attributes SET low = 2.0, high = 1.0",
-    "a third label": "UPDATE examples SET target = CASE number WHEN 0 THEN 'u' WHEN 1 THEN 'v' ELSE 'w' END",
-    "numbers and labels": "UPDATE examples SET target = 'sick' WHERE number = 0",
-    "a missing seed": "DELETE FROM facts WHERE name = 'seed'",
-    "a seed that is text": "UPDATE facts SET content = 'x' WHERE name = 'seed'",
-    "an order without lines": "DELETE FROM lines WHERE order_number = 2",
-    "a missing order": "DELETE FROM orders WHERE number = 2",
-    "an order that costs too much": "UPDATE orders SET spend = 0 WHERE number = 1",
-    "an impossible limit": "UPDATE orders SET per_example = -1",
-    "a missing event": "DELETE FROM log WHERE number = 2",
-    "an unknown event": "UPDATE log SET event = 'lost' WHERE number = 2",
-    "an impossible estimate": "INSERT INTO estimates VALUES (8, 1.0, '{\"complete\": [1, 2]}')",
-    "a missing table": "DROP TABLE log",
-    "a column more": "ALTER TABLE cells ADD COLUMN mine",
-    "a trigger": "CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM log; END",
-}
-
-
-@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE examples SET target = 7.0 WHERE number = 1",
+        "INSERT INTO estimates VALUES (8, 1.0, '{}')",
+        "ALTER TABLE cells ADD COLUMN mine",
+        "DROP TABLE log",
+    ],
+)
 def test_changes_by_other_programs_are_noticed(path: Path, edit: str) -> None:
-    used(path)
-    as_it_was = path.read_bytes()
-    edited(path, EDITS[edit])
-    with pytest.raises(DataError, match=r"trial.db (was changed outside budgetreg|is damaged): .*; use a copy of it"):
-        budgetreg.Study(path)
-    path.write_bytes(as_it_was)
-    as_schema_1(path)
-    assert budgetreg.Study(path).bill().total > 0
-    edited(path, EDITS[edit])
-    with pytest.raises(DataError, match=r"trial.db (was changed outside budgetreg|is damaged): .*; use a copy of it"):
-        budgetreg.Study(path)
-
-
-def test_a_change_that_could_be_right_is_noticed(path: Path) -> None:
     study = used(path)
-    edited(path, "UPDATE examples SET target = 7.0 WHERE number = 1")
+    edited(path, edit)
     for call in (study.state, study.bill, lambda: study.ask(spend=1), lambda: told(study, "p3", 1.0)):
-        with pytest.raises(DataError, match="was changed outside budgetreg: its checksum does not match"):
+        with pytest.raises(DataError, match="was changed outside budgetreg: its checksum does not match; use a copy"):
             call()
 
 
-def test_a_learner_that_is_not_there_is_one_line(path: Path) -> None:
-    study = used(path)
+@pytest.mark.parametrize("at", [40, 4096 + 40, -1])
+def test_damage_is_one_line(path: Path, at: int) -> None:
+    used(path)
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="checksum does not match; use a copy of it"):
+        budgetreg.Study(path)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE cells SET example = example + 99 WHERE state = 'known'",
+        "UPDATE lines SET attribute = 9 WHERE place = 0",
+        "UPDATE cells SET state = 'lost', value = NULL, paid = 0",
+        "UPDATE cells SET value = NULL WHERE state = 'known'",
+        "DROP TABLE log",
+    ],
+)
+def test_a_damaged_study_of_schema_1_is_not_upgraded(path: Path, edit: str) -> None:
+    used(path)
     as_schema_1(path)
-    edited(path, "UPDATE facts SET content = 'mine' WHERE name = 'algo'")
-    for call in (study.fit, study.error, lambda: study.ask(spend=1)):
-        with pytest.raises(DataError, match="algo=mine: a study needs a learner"):
-            call()
+    edited(path, edit)
+    with pytest.raises(DataError, match=r"trial.db is damaged: .*; use a copy of it"):
+        budgetreg.Study(path)
 
 
 def test_numbers_of_other_types_are_recorded_as_numbers(path: Path) -> None:
     study = created(path, seed=np.int64(3))
     study.ask(spend=np.float64(3), per_example=np.int64(1), seed=np.int64(2))
-    as_schema_1(path)
-    assert budgetreg.Study(path).bill().on_order > 0
+    assert study.bill().on_order > 0
     for limits in ({"per_example": 1.5}, {"seed": -1}, {"per_example": 0}):
         with pytest.raises(ConfigError, match="must be a whole number of at least"):
             study.ask(spend=3, **limits)  # type: ignore[arg-type]
