@@ -128,7 +128,7 @@ def report(arguments: Namespace) -> int:
     DataError
         If a place holds no results, nothing is finished there, or a file is damaged.
     """
-    from budgetreg.report.sections import write_report  # here, as it is slow to load
+    from budgetreg.figures.report import write_report  # here, as it is slow to load
 
     out = None if arguments.out is None else at_home(arguments.out)
     print(shown(write_report([at_home(place) for place in arguments.places], out)))

@@ -6,7 +6,7 @@ import html5lib
 import pytest
 from rich.table import Column, Table
 
-from budgetreg.report.page import PageImage, PagePart, PageTable, Section, html, page_table
+from budgetreg.figures.page import PageImage, PagePart, PageTable, Section, html, page_table
 
 ODD = "<script>x</script> & \"quoted\" 'single' {{ 7 * 7 }} \x1b[31m \udcff </td></table>"
 SHOWN = "<script>x</script> & \"quoted\" 'single' {{ 7 * 7 }} \\x1b[31m \\udcff </td></table>"

@@ -152,7 +152,7 @@ def html(title: str, version: str, sections: Sequence[Section]) -> bytes:
     import jinja2  # here, as no other command needs it
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("budgetreg.report", ""),
+        loader=jinja2.PackageLoader("budgetreg.figures", ""),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=_shown,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from budgetreg.common.notices import right
 from budgetreg.config.nested import common, deciding_options, flatten, option_text, show
 from budgetreg.figures.captions import amount
-from budgetreg.report.page import PagePart, PageTable, listing
+from budgetreg.figures.page import PagePart, PageTable, listing
 from budgetreg.runs.manifest import RecordedCell, read_manifest
 from budgetreg.runs.series import Payments, Series, series_paid
 

@@ -18,6 +18,8 @@ from budgetreg.data.registry import ALL
 from budgetreg.data.tables import damage_reported
 from budgetreg.figures import advice, plot
 from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
+from budgetreg.figures.page import GENERATOR, PagePart, PageTable, Section, drawn, html, image_of, listing, page_table
+from budgetreg.figures.provenance import Computed, bill, provenance
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,
@@ -30,8 +32,6 @@ from budgetreg.figures.tables import (
     savings_table,
     size_of,
 )
-from budgetreg.report.page import GENERATOR, PagePart, PageTable, Section, drawn, html, image_of, listing, page_table
-from budgetreg.report.provenance import Computed, bill, provenance
 from budgetreg.runs.journal import RunStatus, read_status
 from budgetreg.runs.manifest import cells_of, read_manifest, read_merged_manifest, results_manifest, run_manifest
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
