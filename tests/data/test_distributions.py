@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from budgetreg.tasks import compare_with_best, second_moment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import hadamard
@@ -15,6 +14,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm, t
 
 from budgetreg.algorithms.eigenspaces import leading
+from budgetreg.algorithms.tasks import compare_with_best, second_moment
 from budgetreg.common.errors import ConfigError
 from budgetreg.data.dataset import Dataset
 from budgetreg.data.distributions import (

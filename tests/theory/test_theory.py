@@ -5,7 +5,13 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from budgetreg.algorithms.hazan_koren_2012.gradients import (
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from budgetreg.algorithms.gonen_2016.mbeg import mbeg_bound, mbeg_least_examples, mbeg_step
+from budgetreg.algorithms.gonen_2016.popca import popca_bound
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
     aelr_bound,
     aerr_bound,
     ddaelr_step,
@@ -13,11 +19,6 @@ from budgetreg.algorithms.hazan_koren_2012.gradients import (
     eg_step,
     ogd_step,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
-
-from budgetreg.algorithms.gonen_2016 import mbeg_bound, mbeg_least_examples, mbeg_step, popca_bound
 from budgetreg.algorithms.hazan_koren_2012.aesvr import svr_step
 from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr_two_phase_step, ddaerr_two_phase_step, moment_error
 
