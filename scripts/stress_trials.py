@@ -319,6 +319,7 @@ def _answer_as_copy(words: Sequence[str], variables: Mapping[str, str], before: 
         sys.argv = ["budgetreg", *words]
         before()
         code = main(list(words))
+        _end_workers()
         sys.stdout.flush()
         sys.stderr.flush()
     except BaseException:
@@ -326,6 +327,15 @@ def _answer_as_copy(words: Sequence[str], variables: Mapping[str, str], before: 
             os.write(2, traceback.format_exc().encode())
     finally:
         os._exit(code)
+
+
+def _end_workers() -> None:
+    """End the workers of joblib and remove its folders, as Python does at its end, but os._exit does not."""
+    if "joblib" in sys.modules:
+        from joblib.externals.loky import reusable_executor
+
+        if reusable_executor._executor is not None:
+            reusable_executor._executor.terminate(kill_workers=True)
 
 
 def session(leader: int) -> set[int]:
