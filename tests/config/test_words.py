@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from budgetreg.cli.app import main
 from budgetreg.cli.run import read_words
 from budgetreg.config.composition import pasted
+from tests.tiers import slow_but
 
 NAMES = [
     *("1_1", "1e3", "true", "null", "0x1", "007", "1.0", "+1", "2024_01_15", "nan", "-5", ".5", "a b"),
@@ -103,7 +104,7 @@ def test_what_an_interpolation_gives_is_read_as_if_typed(
     assert key != "out" or re.search(r"(?m)^folder +1_1\s*$", capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("ending", slow_but([".csv"], [".csv", ".parquet"]))
 def test_a_column_named_null_is_never_taken_for_no_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ending: str
 ) -> None:

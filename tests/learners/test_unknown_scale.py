@@ -17,6 +17,7 @@ from budgetreg.revealed.collection import Block
 from budgetreg.revealed.columns import Rescaled, RunningScale
 from budgetreg.revealed.tails import few_differ, over_decades
 from budgetreg.study.model import learn
+from tests.tiers import slow_but
 
 N, TEST, D = 100, 2000, 6
 
@@ -58,10 +59,11 @@ def error(estimator: ImputeRidge | AEMR | AEML | FixedSubset | SGDImpute, X: np.
     return float(np.mean(np.square(residuals)) / y[N:].var())
 
 
-QUICK = [
-    *(lambda: AEMR(k=3), lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3)),
-    lambda: SGDImpute(k=3, B=3.0, eta=0.03),
-]
+def aemr() -> AEMR:
+    return AEMR(k=3)
+
+
+QUICK = [lambda: ImputeRidge(k=3), lambda: FixedSubset(k=3), lambda: SGDImpute(k=3, B=3.0, eta=0.03)]
 SLOW = [lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")]
 
 
@@ -69,7 +71,8 @@ SLOW = [lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")]
     ("made", "kind"),
     [
         *product(QUICK, COLUMNS),
-        *(pytest.param(*case, marks=pytest.mark.slow) for case in product(SLOW, ("rounding", "tiny and lognormal"))),
+        *slow_but([(aemr, "rounding"), (aemr, "lognormal")], product([aemr], COLUMNS)),
+        *slow_but([], product(SLOW, ("rounding", "tiny and lognormal"))),
     ],
 )
 def test_no_error_is_above_that_without_the_columns(made, kind):
@@ -93,7 +96,7 @@ def test_one_pass_over_lognormal_attributes_predicts_no_large_number(seed):
         assert error(SGDImpute(k=4, B=3.0, eta=0.03), X, y) < 1.2
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("missing", slow_but([0.3], [0.0, 0.3]))
 def test_the_joint_model_does_not_extrapolate_either(missing):
     """Values far from those seen change neither a prediction nor what is expected of others."""
     X, y = table(COLUMNS["rounding"])

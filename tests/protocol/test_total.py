@@ -1,6 +1,7 @@
 """A total: every learner ends at the same spending, whatever its k, or chooses k within it."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from budgetreg.revealed.collection import Collected
 from budgetreg.revealed.purchases import Purse, purchases
 from budgetreg.runs.series import budgets_of, read, read_series
 from tests.plans import configured, journaled, planned
+from tests.tiers import slow_but
 
 OWN = ["dataset=diabetes", "tuning=fixed", "tuning.B=60", "tuning.eta=0.01", "repetitions=1", "checkpoints=3"]
 
@@ -127,8 +129,9 @@ def test_values_that_are_not_paid_for_change_nothing(tmp_path):
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("algo", ["aeml", "aemr"])
-@pytest.mark.parametrize("checkpoints", ["1", "[0.5,1]"])
+@pytest.mark.parametrize(
+    ("algo", "checkpoints"), slow_but([("aemr", "[0.5,1]"), ("aeml", "1")], product(["aeml", "aemr"], ["1", "[0.5,1]"]))
+)
 def test_plans_of_a_rehearsal_are_those_of_the_pass(algo, checkpoints, monkeypatch):
     """They are not made again before the first checkpoint; if they are, no number is another."""
     plan = planned(*OWN, *EUR, f"algo={algo}", f"checkpoints={checkpoints}", "total=4000")

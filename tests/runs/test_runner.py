@@ -22,6 +22,7 @@ from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute, remarks
 from budgetreg.runs.store import Store
 from budgetreg.runs.tables import CURVE_FILES
+from tests.tiers import slow_but
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +154,7 @@ Parallel(n_jobs=2, backend="loky")(delayed(print)(Stuck()) for _ in range(2))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", slow_but([signal.SIGINT], [signal.SIGINT, signal.SIGHUP]))
 def test_what_a_launcher_started_ends_with_it_before_a_task_comes_and_leaves_nothing(number):
     process = subprocess.Popen([sys.executable, "-c", LAUNCHER], cwd=ROOT, stderr=subprocess.PIPE)
     wait_until(lambda: len(children(process.pid)) >= 3)  # two workers and the tracker of their resources
@@ -172,7 +173,7 @@ def test_what_a_launcher_started_ends_with_it_before_a_task_comes_and_leaves_not
         pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
         (2, signal.SIGINT),
         pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
-        (2, signal.SIGHUP),
+        pytest.param(2, signal.SIGHUP, marks=pytest.mark.slow),
     ],
 )
 def test_an_interrupted_run_leaves_its_tables_and_no_workers(tmp_path, reference, n_jobs, request_to_end):
