@@ -33,6 +33,7 @@ from budgetreg.data.formats import (
     open_parquet,
     parquet_sheet,
 )
+from budgetreg.data.marks import refuse_disguised
 from budgetreg.data.registry import RANDOM, DatasetKind, Source
 from budgetreg.data.tables import NO_TARGET, ChunkedTable, Request, Sheet, comma_fault, is_number, reading, shown
 
@@ -146,6 +147,7 @@ class File:
         assert open_table is not None
         try:
             with reading(request.path):
+                _refuse_disguised(request.path)
                 table = open_table(request)
                 if request.words and open_table is not open_csv:
                     table = replace(table, chunks=_emptied(request, table), mapped=None)
@@ -218,6 +220,7 @@ def read_sheet(path: Path, key: str = "") -> Sheet:
             raise ConfigError(
                 f"{path}: a study reads {', '.join(endings)} (text also compressed), which have names of columns"
             )
+        _refuse_disguised(path)
         return read(path)
 
 
@@ -232,6 +235,12 @@ def _suffix(path: Path) -> str:
     if path.suffix.lower() in COMPRESSIONS and FORMATS.get(inner.lower()) in _TEXT:
         return inner + path.suffix
     return path.suffix
+
+
+def _refuse_disguised(path: Path) -> None:
+    if not path.is_dir():
+        ending = _suffix(path).lower()
+        refuse_disguised(path, ending, is_text=FORMATS.get(ending) in _TEXT)
 
 
 def _stamp(path: Path, target: str | None) -> tuple[int, ...]:

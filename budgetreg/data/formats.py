@@ -214,10 +214,9 @@ def _not_utf8(path: Path) -> DataError:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 place = f"line {number}, byte {error.start + 1} is 0x{line[error.start]:02x}"
-                likely, way = ("UTF-16", ", or name it by its format") if min(line) < 9 else ("WINDOWS-1252", "")
+                likely = "UTF-16" if min(line) < 9 else "WINDOWS-1252"
                 return DataError(
                     f"{path} is not UTF-8: {place}: convert it first (if it is {likely}: iconv -f {likely} -t UTF-8)"
-                    f"{way}"
                 )
     raise AssertionError("every line can be decoded")
 
@@ -373,7 +372,7 @@ def open_arrays(request: Request) -> ChunkedTable:
     path, target = request.path, "y" if request.target is None else request.target
     if not path.is_dir() and not zipfile.is_zipfile(path):
         raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file of numpy.savez'}")
-    with tables.damage_reported(path, *DAMAGE):
+    with tables.damage_reported(path, *DAMAGE), _objects_named(path, f"X or {target}"):
         if path.is_dir():
             names = [file.stem for file in sorted(path.glob("*.npy"))]
             arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in names if name in ("X", target)}
@@ -406,6 +405,18 @@ def open_arrays(request: Request) -> ChunkedTable:
     mapped = path.is_dir() and X.flags.c_contiguous and _stored(X.dtype) == X.dtype and not request.missing
     mapped &= not dropped and not (y.dtype.kind == "f" and np.isnan(y).any())  # rows without a target are left out
     return ChunkedTable(target, X.nbytes, chunks(), X if mapped else None, d=X.shape[1], dropped=dropped)
+
+
+@contextmanager
+def _objects_named(path: Path, arrays: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        if "bject" not in str(error):  # "Python objects in dtype" of files that are mapped, "Object arrays" of others
+            raise
+        raise DataError(
+            f"{path}: {arrays} holds Python objects: save it with .astype(float), or text with .astype(str)"
+        ) from error
 
 
 def read_npz(file: Path | IO[bytes], wanted: Collection[str] | None = None) -> tuple[list[str], dict[str, np.ndarray]]:

@@ -1,7 +1,12 @@
 """A user's CSV or NPZ file; other formats are in test_formats.py."""
 
+import bz2
 import gzip
 import os
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +275,7 @@ def test_npz_files_may_have_another_target(tmp_path: Path) -> None:
         ({"X": np.ones((1, 2)), "y": np.array([1j])}, ["numbers"]),
         ({"X": np.array([[1, 2], [3, np.nan]]), "y": np.ones(2)}, ["row 2", "column 2: empty or NaN"]),
         ({"X": np.array([[1, 2], [3, np.inf]]), "y": np.ones(2)}, ["row 2", "column 2: inf is not a finite number"]),
-        ({"X": np.array([[1, None]], dtype=object), "y": np.ones(1)}, ["cannot be read", "Object arrays"]),
+        ({"X": np.array([[1, None]], dtype=object), "y": np.ones(1)}, ["Python objects", ".astype(float)"]),
     ],
 )
 def test_a_bad_npz_file_gives_a_one_line_message(tmp_path: Path, arrays: dict[str, Any], parts: list[str]) -> None:
@@ -394,24 +399,55 @@ def test_what_a_comma_means(tmp_path: Path, cell: str, said: str) -> None:
     assert said in str(refusal.value)
 
 
+def as_excel(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+
+
+def as_npz(path: Path) -> None:
+    np.savez(path.with_suffix(".npz"), X=ROWS[:, :3], y=ROWS[:, 3])
+    shutil.move(path.with_suffix(".npz"), path)
+
+
+def as_npy(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, ROWS)
+
+
+def as_sqlite(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table t(a)")
+    connection.close()
+
+
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "write", "said"),
     [
-        ("t.csv", "or name it by its format"),
-        ("t.svm", "is not a finite number"),
-        ("t.npz", "not an NPZ file"),
-        ("t.parquet", "not a Parquet file"),
+        (
+            "t.csv",
+            lambda path: pd.DataFrame({"a": [1], "b": 2, "y": 3}).to_parquet(path),
+            "a Parquet file: name it t.parquet",
+        ),
+        ("t.svm", as_npz, "an NPZ file: name it t.npz"),
+        ("t.csv", as_excel, "an Excel workbook: save the table as CSV"),
+        ("t.csv", as_sqlite, "an SQLite database: save the table as CSV"),
+        ("t.npz", as_npy, "a single array of NumPy"),
+        ("t.csv", lambda path: path.write_bytes(gzip.compress(b"a,b,y\n1,2,3\n")), "gzip: name it t.csv.gz"),
+        ("t.parquet", lambda path: path.write_bytes(bz2.compress(b"a,b,y\n1,2,3\n")), "bzip2: unpack it first"),
     ],
 )
-def test_a_file_under_a_wrong_name_is_refused(tmp_path: Path, name: str, said: str) -> None:
-    path = tmp_path / name
-    frame = pd.DataFrame(ROWS, columns=list("abcdy"))
-    content = gzip.compress(frame.to_csv().encode()) if name == "t.parquet" else frame.to_parquet()
-    path.write_bytes(content or b"")
-    with pytest.raises(DataError, match=said) as refusal:
-        names_of(path)
-    assert str(path) in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+def test_a_file_under_a_wrong_name(tmp_path: Path, name: str, write: Callable[[Path], object], said: str) -> None:
+    write(tmp_path / name)
+    with pytest.raises(DataError) as refusal:
+        names_of(tmp_path / name)
+    assert f"{name} looks like " in str(refusal.value)
+    assert said in str(refusal.value)
+
+
+def test_objects_of_python_are_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", X=ROWS[:, :3], y=np.array(["a", "b"] * 15, dtype=object))
+    with pytest.raises(DataError, match=r"t.npz: X or y holds Python objects: save it with .astype\(float\)"):
+        names_of(tmp_path / "t.npz")
 
 
 def test_an_index_column_that_pandas_named_is_noticed_in_any_order(tmp_path: Path) -> None:
