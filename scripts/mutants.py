@@ -46,7 +46,7 @@ def mutants() -> tuple[Mutant, ...]:
     )
 
 
-def failed(tests: Sequence[str], name: str = "") -> str:
+def failed(tests: Sequence[str], name: str = "", limit: float = SECONDS) -> str:
     """Run tests with a mutant; return the first one that fails, ``(time limit)``, or nothing if all pass.
 
     Raises
@@ -58,7 +58,7 @@ def failed(tests: Sequence[str], name: str = "") -> str:
     environment = {**os.environ, "PYTHONPATH": path, CHOSEN: name}
     command = [sys.executable, "-m", "pytest", "-p", "mutants", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests]
     try:
-        run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
         return "(time limit)"
     if run.returncode == 0:
@@ -83,7 +83,8 @@ def main() -> int:
     chosen = [m for m in mutants() if not arguments.names or any(word in m.name for word in arguments.names)]
     if not chosen:
         parser.error(f"no mutant's name contains {' or '.join(arguments.names)}")
-    if broken := failed([LITERAL, *sorted({test for mutant in chosen for test in mutant.tests})]):
+    every = [LITERAL, *sorted({test for mutant in chosen for test in mutant.tests})]
+    if broken := failed(every, limit=SECONDS * len(every)):
         print(f"{broken} fails without any mutant", file=sys.stderr)
         return 1
     dead = 0
