@@ -175,7 +175,7 @@ def test_an_entry_point_has_to_name_a_declaration(
     assert kinds.__wrapped__()
 
 
-@pytest.mark.parametrize("name", slow_but(["laboratory"], ["buy_measurements", "laboratory", "write_tables"]))
+@pytest.mark.parametrize("name", slow_but([], ["buy_measurements", "laboratory", "write_tables"]))
 def test_the_help_of_an_example_writes_nothing(tmp_path: Path, name: str) -> None:
     answer = python(ROOT / "examples" / f"{name}.py", "--help", cwd=tmp_path, home=tmp_path, path=str(ROOT))
     assert answer.returncode == 0

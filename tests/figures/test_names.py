@@ -67,6 +67,7 @@ def test_titles_labels_legends_and_ticks_show_names_as_they_are(name: str, tmp_p
     assert [text for text in drawn if text in ("b", "c", shown[:24])] == ["b", "c", shown[:24]]  # by what is known
 
 
+@pytest.mark.slow
 def test_long_names_leave_space_for_the_axes(tmp_path: Path, drawn: list[str]) -> None:
     (series,) = read_series([write_run(tmp_path / "run")])
     name = "x$" * 120

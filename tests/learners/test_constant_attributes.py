@@ -113,7 +113,7 @@ def test_few_equal_values_are_no_certainty():
 
 
 @each_learner
-@pytest.mark.parametrize("k", [3, 6])
+@pytest.mark.parametrize("k", slow_but([3], [3, 6]))
 def test_a_constant_attribute_is_the_intercept(name, k):
     """In its unit, however small; at about the same error as with an intercept. Also if rows are complete."""
     m = 150

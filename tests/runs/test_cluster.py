@@ -132,6 +132,7 @@ def own_data(tmp_path, monkeypatch):
     return {**learner, "dataset": "file", "dataset.path": "own.csv", "repetitions": 3}
 
 
+@pytest.mark.slow
 def test_workers_find_the_data_by_their_path(cluster, own_data, monkeypatch):
     here = api.run({**own_data, "out": "here"})
     elsewhere = {"backend": "dask", "backend.address": cluster.address}
@@ -254,7 +255,7 @@ def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path
     ("peer", "reason"),
     [
         ("closed", "(ConnectionRefusedError|nothing came)"),
-        ("silent", "nothing came within 0.5 seconds"),
+        pytest.param("silent", "nothing came within 0.5 seconds", marks=pytest.mark.slow),
         ("bytes", "perhaps something else answers there"),
     ],
 )

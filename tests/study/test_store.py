@@ -370,7 +370,7 @@ def test_the_lock_is_on_the_file_that_has_the_name_now(path: Path, monkeypatch: 
     assert study.state().known.sum() == 2
 
 
-@pytest.mark.parametrize("call", [change_slowly, change_slowly_by_sqlite])
+@pytest.mark.parametrize("call", [change_slowly, pytest.param(change_slowly_by_sqlite, marks=pytest.mark.slow)])
 def test_waiting_is_reported_and_ends(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], call: Callable[..., None]
 ) -> None:
