@@ -19,6 +19,7 @@ import csv
 import gzip
 import io
 import lzma
+import tokenize
 import warnings
 import zipfile
 import zlib
@@ -38,7 +39,7 @@ from budgetreg.data.tables import ChunkedTable, Request, Sheet
 COMPRESSIONS: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 """Functions that open compressed text, given its path, by the ending of the file's name."""
 
-DAMAGE = (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+DAMAGE = (ValueError, EOFError, RuntimeError, tokenize.TokenError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 """What reading a damaged array may raise, apart from the errors of a disk."""
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}

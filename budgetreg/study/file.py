@@ -175,13 +175,14 @@ def _opened(path: Path) -> sqlite3.Connection:
         if digest(content).encode() != seal:
             raise DataError(f"{path} was changed outside budgetreg: its checksum does not match; use a copy of it")
     connection = _in_memory()
-    connection.deserialize(content[: _MODES.start] + _WITHOUT_LOG + content[_MODES.stop :])
-    if schema != SCHEMA:
-        try:
+    try:
+        connection.deserialize(content[: _MODES.start] + _WITHOUT_LOG + content[_MODES.stop :])
+        if schema != SCHEMA:
             connection.deserialize(_upgraded(connection))
-        except sqlite3.DatabaseError as error:
-            raise DataError(f"{path} is damaged: {error}; use a copy of it") from error
-    connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise DataError(f"{path} is damaged: {error}; use a copy of it") from error
     return connection
 
 
