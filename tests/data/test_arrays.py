@@ -1,4 +1,4 @@
-"""Arrays in NPZ files: what is whole is read, and damage is reported."""
+"""NPZ files: arrays without damage are read, and damage is reported."""
 
 import io
 import zipfile
