@@ -9,7 +9,8 @@ the price of all cells. ``ask`` spends it in four orders, learning in between, a
   by ridge on these, as many as the rest of the money buys of all other examples, with ridge.
 
 Writes results/orders.csv, with a row for each game: the errors on complete test rows, relative to that of predicting
-the mean. Prints geometric means of ``ask`` divided by the others, by table and by money.
+the mean. Finished games are not played again. Prints geometric means of ``ask`` divided by the others, by table and by
+money, and whether they are as small as they should be.
 
     .venv/bin/python scripts/order_games.py --n-jobs 2
 """
@@ -21,11 +22,13 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pandas as pd
+from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from budgetreg.common.files import write_atomically
 from budgetreg.study.model import learn
 from budgetreg.study.orders import recommend
 
@@ -35,6 +38,8 @@ SHARES = (0.05, 0.1, 0.2, 0.4)
 """Money, in prices of all cells."""
 
 ORDERS = 4
+
+OTHERS = ["random", "complete", "subset"]
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 """X, y and the prices of the attributes."""
@@ -175,6 +180,36 @@ def play(table: str, share: float, seed: int) -> dict[str, object]:
     return {"table": table, "money": share, "seed": seed} | errors
 
 
+def log_ratios(played: pd.DataFrame) -> pd.DataFrame:
+    """Return the logarithms of the error of `ask` divided by those of the others, and what was played."""
+    ratios = played[OTHERS].rdiv(played["ask"], axis=0).apply(np.log)
+    return ratios.join(played[["table", "money", "seed"]])
+
+
+def judged(played: pd.DataFrame) -> pd.DataFrame:
+    """Return geometric means of ratios with 95 % intervals over seeds, what they should be at most, and whether so.
+
+    The best of the others is, for each amount of money, the one with the least error over tables and seeds.
+    """
+    ratios = log_ratios(played)
+    by_table, by_money = (ratios.groupby(key)[OTHERS].mean() for key in ("table", "money"))
+    worst, best = by_table["random"].idxmax(), by_money.idxmax(axis=1)
+    beside_best = ratios.assign(best=[row[best[row["money"]]] for _, row in ratios.iterrows()])
+    cases = {
+        "random cells": (ratios, "random", 0.93),
+        f"random cells, on {worst}": (ratios[ratios["table"] == worst], "random", 1.02),
+        "the best of the three": (beside_best, "best", 0.97),
+    }
+    rows = []
+    for beside, (some, column, goal) in cases.items():
+        by_seed = some.groupby("seed")[column].mean()
+        half = stats.t.ppf(0.975, len(by_seed) - 1) * stats.sem(by_seed)
+        mean, low, high = np.exp(by_seed.mean() + np.array([0, -half, half]))
+        verdict = "holds" if high <= goal else "fails" if low > goal else "open"
+        rows.append({"beside": beside, "ratio": mean, "low": low, "high": high, "at most": goal, "verdict": verdict})
+    return pd.DataFrame(rows)
+
+
 def main() -> None:
     """Play the games, write the errors, and print what they come to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -184,16 +219,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     games = [(table, share, seed) for seed in range(chosen.seeds) for table in chosen.tables for share in SHARES]
-    played = pd.DataFrame(joblib.Parallel(n_jobs=chosen.n_jobs)(joblib.delayed(play)(*game) for game in games))
-    played.to_csv(chosen.out, index=False, float_format="%.6g")
-    others = played[["random", "complete", "subset"]]
-    ratios = others.rdiv(played["ask"], axis=0).apply(np.log).join(played[["table", "money"]])
+    done = pd.read_csv(chosen.out).to_dict("records") if chosen.out.exists() else []
+    finished = {(row["table"], row["money"], row["seed"]) for row in done}
+    left = (joblib.delayed(play)(*game) for game in games if game not in finished)
+    for row in joblib.Parallel(n_jobs=chosen.n_jobs, return_as="generator_unordered")(left):
+        done.append(row)
+        played = pd.DataFrame(done).sort_values(["seed", "table", "money"])
+        write_atomically(chosen.out, played.to_csv(index=False, float_format="%.6g").encode())
+    played = pd.DataFrame(done)
+    ratios = log_ratios(played)
     for key in ("table", "money"):
-        print(ratios.groupby(key, sort=False)[list(others)].mean().apply(np.exp).round(3).to_string(), "\n")
-    print(ratios[list(others)].mean().apply(np.exp).round(3).to_string())
-    means = played.drop(columns=["table", "seed"]).apply(np.log).groupby(played["money"]).mean()
-    best = (means["ask"] - means[list(others)].min(axis=1)).apply(np.exp).round(3)
-    print(f"\nbeside the best of the others, by money: {best.to_dict()}")
+        print(ratios.groupby(key)[OTHERS].mean().apply(np.exp).round(3).to_string(), "\n")
+    print(judged(played).round(3).to_string(index=False))
 
 
 if __name__ == "__main__":

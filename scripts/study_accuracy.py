@@ -1,4 +1,4 @@
-"""How good the error estimate and the forecast of a study are, on simulated studies of six tables.
+"""How good the error estimate and the forecast of a study are, on simulated studies of ten tables.
 
 A study knows the targets of n examples and four attributes of each: uniform subsets in studies with even seeds; in
 studies with odd ones two thirds of the examples show attributes that AEMR's plan draws. The functions
@@ -67,29 +67,47 @@ from budgetreg.study.model import JointModel, learn
 
 FILE = Path(__file__).resolve().parents[1] / "results" / "study_accuracy.csv"
 SEEDS, K = 10, 4
-EXAMPLES = {"diabetes": 221, "breast_cancer": 284, "wine": 89, "neighbours": 300, "independent": 300, "factors": 300}
-"""Examples of a study, by table."""
+EXAMPLES = {
+    **{"diabetes": 221, "breast_cancer": 284, "wine": 89, "neighbours": 300, "independent": 300, "factors": 300},
+    **{"sparse": 300, "heavy tails": 300, "priced": 300, "few": 60},
+}
+"""Examples of a study, by table. The method was made on the first six; the others are of other kinds."""
+
+FACTORS = {"factors": (24, 3), "priced": (30, 2), "few": (12, 2)}
+"""Attributes and common factors of simulated tables; of others, 20 and 0."""
+
+SUPPORT, TAILS = {"sparse": 3}, {"heavy tails": 3}
+"""Number of weights other than 0, and degrees of freedom of Student's t distribution."""
 
 UNIFORM = 3
 """In a study with an odd seed, one example in this many shows a uniform subset before the plan is made."""
 
-HELD_OUT, NOISE, CORRELATION = 2000, {"neighbours": 0.3, "independent": 0.3, "factors": 0.2}, 0.8
-"""Of simulated tables: rows held out, the share of noise in the targets, and the correlation of neighbours."""
+NOISE = {
+    "neighbours": 0.3,
+    "independent": 0.3,
+    "factors": 0.2,
+    "sparse": 0.2,
+    "heavy tails": 0.2,
+    "priced": 0.2,
+    "few": 0.2,
+}
+HELD_OUT, CORRELATION = 2000, 0.8
+"""Of simulated tables: the share of noise in the targets, rows held out, and the correlation of neighbours."""
 
 
 def table(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of a table in random order, shape (N, d), and their targets."""
     if name in NOISE:
-        d, factors = (24, 3) if name == "factors" else (20, 0)
+        d, factors = FACTORS.get(name, (20, 0))
         rows = EXAMPLES[name] + HELD_OUT
         loadings = rng.standard_normal((factors, d))
-        unique = rng.standard_normal((rows, d))
+        unique = rng.standard_t(TAILS[name], (rows, d)) if name in TAILS else rng.standard_normal((rows, d))
         if name == "neighbours":
             for i in range(1, d):
                 unique[:, i] = CORRELATION * unique[:, i - 1] + np.sqrt(1 - CORRELATION**2) * unique[:, i]
         X = rng.standard_normal((rows, factors)) @ loadings + unique
         X /= np.sqrt(1 + np.square(loadings).sum(axis=0))
-        signal = X @ rng.standard_normal(d)
+        signal = X @ np.where(np.arange(d) < SUPPORT.get(name, d), rng.standard_normal(d), 0.0)
         y = signal * np.sqrt(1 - NOISE[name]) / signal.std() + np.sqrt(NOISE[name]) * rng.standard_normal(rows)
     else:
         data = ScikitLearn(name, "none").load()
@@ -98,10 +116,11 @@ def table(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return X[order], y[order]
 
 
-def bought(X: np.ndarray, y: np.ndarray, seed: int, rng: np.random.Generator) -> np.ndarray:
-    """Return which values are bought in a study, bool of shape (n, d)."""
+def bought(X: np.ndarray, y: np.ndarray, prices: np.ndarray, seed: int, rng: np.random.Generator) -> np.ndarray:
+    """Return which values are bought in a study, bool of shape (n, d): four of each example, cheap ones more often."""
     n, d = X.shape
-    known = rng.random((n, d)).argsort(axis=1).argsort(axis=1) < K
+    keys = rng.random((n, d)) if (prices == 1).all() else rng.exponential(size=(n, d)) * prices
+    known = keys.argsort(axis=1).argsort(axis=1) < K
     if seed % 2:
         first = n // UNIFORM
         model = learn(np.where(known[:first], X[:first], np.nan), y[:first], seed=seed)
@@ -124,7 +143,8 @@ def _study(name: str, seed: int) -> list[dict[str, object]]:
     rng = generator("study accuracy", name, seed)
     X, y = table(name, rng)
     n = EXAMPLES[name]
-    known = bought(X[:n], y[:n], seed, rng)
+    prices = np.linspace(1, 10, X.shape[1]).round() if name == "priced" else np.ones(X.shape[1])
+    known = bought(X[:n], y[:n], prices, seed, rng)
     draws = np.where(known, -1.0, rng.random(known.shape))
     again = draws.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable") < 2 * K
     shown = known[rng.integers(0, n, len(y) - n)]
@@ -136,9 +156,8 @@ def _study(name: str, seed: int) -> list[dict[str, object]]:
     values = np.where(known, X[:n], np.nan)
     now, then = (learn(np.where(seen, X[:n], np.nan), y[:n], seed=seed) for seen in (known, again))
     estimated = estimate_error(values, y[:n], seed=seed, model=now)
-    d, spent, nothing = X.shape[1], float(known.sum()), np.zeros(values.shape, dtype=bool)
-    prices, alone, error_now = np.ones(d), np.arange(d), estimated.complete
-    (twice,) = forecast(now, values, y[:n], error_now, [spent], prices, alone, closed=nothing, seed=seed)
+    spent, nothing, alone = float((known @ prices).sum()), np.zeros(values.shape, dtype=bool), np.arange(X.shape[1])
+    (twice,) = forecast(now, values, y[:n], estimated.complete, [spent], prices, alone, closed=nothing, seed=seed)
     results: dict[str, tuple[Interval, float]] = {
         "complete": (estimated.complete, error(now, X[n:])),
         "as_bought": (estimated.as_bought, error(now, np.where(shown, X[n:], np.nan))),

@@ -206,7 +206,7 @@ class Limit(Enum):
     """The reason for the number of attributes that an example gets."""
 
     FEW_EXAMPLES = "deeper examples would be too few to show how attributes are related"
-    SHARED = "attributes are correlated, so that further ones of an example would add little"
+    SHARED = "more attributes of fewer examples are not expected to be worth more"
     ALL = "nothing is clearly worth more than complete rows"
     PER_EXAMPLE = "no example may have more"
     EXAMPLES = "all examples are as deep, or nearly so"

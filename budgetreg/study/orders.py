@@ -366,7 +366,7 @@ def _reason(choice: Choice, units: int, spend: float, *, weighed: bool) -> str:
     return {
         Limit.FEW_EXAMPLES: f"at most {few} per example, as so few known values reveal more about how attributes are "
         f"related if they are spread over {many} than in complete rows",
-        Limit.SHARED: f"{each} are worth more than complete rows of fewer, as attributes are correlated",
+        Limit.SHARED: f"{each}, as more of fewer examples are not expected to be worth more",
         Limit.ALL: f"complete rows, of {many}, as a few attributes of each of more examples are not expected to be "
         "worth clearly more",
         Limit.PER_EXAMPLE: f"{each}, the most that one example may have",

@@ -92,7 +92,7 @@ def test_attributes_count_in_their_own_units() -> None:
     ("kwargs", "said"),
     [
         ({"spend": 60}, "so few known values reveal more"),
-        ({"of": model(8, 0.95, 1.0), "known": pairs_known(20), "spend": 100}, "as attributes are correlated"),
+        ({"of": model(8, 0.95, 1.0), "known": pairs_known(20), "spend": 100}, "as more of fewer examples are not"),
         ({"of": model(8), "known": half_known()}, "complete rows, of"),
         ({"of": model(8), "known": half_known(), "per_example": 5}, "the most that one example may have"),
         ({"of": model(8, 0.95, 1.0), "known": half_known(40), "n": 40, "spend": 120}, "no more examples"),
