@@ -16,6 +16,7 @@ import numpy as np
 
 from budgetreg.algorithms.learner import (
     UNBOUNDED,
+    Batching,
     Missing,
     PairwiseLearner,
     Rngs,
@@ -52,6 +53,7 @@ class PlannedDrawsLearner(PairwiseLearner):
     """
 
     prices: str = prices_option(default="ignored", tried=())
+    batching = Batching.IN_STEP
     options_without_draws: ClassVar[Mapping[str, str]] = {"draws": "everything"}
 
     draws: str = option("how attributes are drawn", one_of("planned", "everything"), default="planned", tried=())
