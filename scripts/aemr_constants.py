@@ -9,7 +9,9 @@ Writes results/aemr/constants.csv, with a row for each variant and table: the ra
 means over the tables but `WIDE`.
 
     .venv/bin/python scripts/aemr_constants.py --n-jobs 2
-    .venv/bin/python scripts/aemr_constants.py --n-jobs 2 --tables wide --repetitions 5
+    .venv/bin/python scripts/aemr_constants.py --n-jobs 2 --tables wide --repetitions 5 --variants ...
+
+The second was run for the seven variants that a sparse target may need.
 """
 
 import argparse
