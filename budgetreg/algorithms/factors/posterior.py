@@ -14,7 +14,7 @@ than many, and factors without support fade. The target starts on the first fact
 
 Values of heavy tails tell less than normal ones. The variance of a mean square of values of kurtosis g is e = (g - 1)/2
 times that of normal values, so n examples count as n/e. The noise of the target has ``InvGamma(1, min(0.3, 0.1 e))``,
-and its loadings ``N(0, 4 / (q (e - 1)))`` as well, which is nothing for normal values. The covariance of the factor
+and its loadings ``N(0, 12.5 / (q (e - 1)))`` as well, which is nothing for normal values. The covariance of the factor
 model is revised (`budgetreg.algorithms.factors.covariance`) as if examples were e^2 times fewer: few values also show
 less than the whole kurtosis.
 
