@@ -2,10 +2,12 @@
 
 Where few values are seen, a factor model finds correlations in noise, and examples that it was fitted to cannot tell.
 Examples that are revealed later can. So the correlations that the model had then are tried on them: each value is
-predicted from the others of its example. If the predictions are clearly worse than the mean, the correlations of
-attributes count for nothing until later examples show otherwise. Likelihoods would not do: where values are far from
-normal, as those of pixels, correlations that predict well can have the smaller one. Which examples are seen depends on
-no unseen value, so that later ones are as good as any (Rubin 1976).
+predicted from the others of its example. If the predictions are clearly worse than the mean, and have no clear
+correlation with the values either, the correlations of attributes count for nothing until later examples show
+otherwise. Predictions that are only too large tell something, and without any correlations the weights of attributes
+that share what they tell would add up. Likelihoods would not do: where values are far from normal, as those of pixels,
+correlations that predict well can have the smaller one. Which examples are seen depends on no unseen value, so that
+later ones are as good as any (Rubin 1976).
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 _ERRORS = 3.0
-"""Standard errors by which predictions must be worse than the mean."""
+"""Standard errors by which predictions must be worse than the mean, and by which their products with the values must be
+positive."""
 
 _MORE = 1.5
 """The number of examples, as a multiple of that at the last trial, at which correlations are tried again."""
@@ -74,13 +77,14 @@ class Trust:
         return result
 
     def _try(self, seen: Sequence[tuple[np.ndarray, np.ndarray]], live: np.ndarray, deviations: np.ndarray) -> None:
-        """Find out whether the earlier correlations predict values of later examples clearly worse than the mean."""
+        """Find out whether the earlier correlations predict values of later examples."""
         R = np.eye(len(live) + 1)
         R[:-1, :-1] = self._correlations[np.ix_(live, live)]
         losses = [_losses(R, *part) for part in self._later(seen, len(live), deviations)]
         if losses:
-            every = np.concatenate(losses)
-            self._counts = bool(every.sum() <= _ERRORS * np.sqrt(every.size) * every.std())
+            worse, shared = np.concatenate(losses, axis=1)
+            clearly = _ERRORS * np.sqrt(worse.size)
+            self._counts = bool(worse.sum() <= clearly * worse.std() or shared.sum() > clearly * shared.std())
 
     def _later(
         self, seen: Sequence[tuple[np.ndarray, np.ndarray]], p: int, deviations: np.ndarray
@@ -98,13 +102,14 @@ class Trust:
 
 
 def _losses(R: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return by how much predictions err more than the mean, (T,): the difference of the sums of squared errors.
+    """Return by how much predictions err more than the mean, and their products with the values, as (2, T).
 
-    An example's values (T, n) are predicted one by one from the others of the example; the last column is absent.
+    Both are sums over the values of an example (T, n), each predicted from the others; the last column is absent.
     """
     absent, n = positions == len(R) - 1, positions.shape[1]
     K = R[positions[:, :, None], positions[:, None, :]] * ~(absent[:, :, None] & absent[:, None, :])
     K[:, np.arange(n), np.arange(n)] = 1.0
     inverse = np.linalg.inv(K)
     errors = (inverse @ values[:, :, None])[..., 0] / np.diagonal(inverse, axis1=1, axis2=2)
-    return np.asarray((np.square(errors) - np.square(values)).sum(axis=1))
+    worse = (np.square(errors) - np.square(values)).sum(axis=1)
+    return np.stack([worse, ((values - errors) * values).sum(axis=1)])
