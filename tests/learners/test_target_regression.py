@@ -175,7 +175,8 @@ def test_a_regressor_equals_a_listing(complete: bool) -> None:
     given = problem((7,) if complete else (2, 4, 7), T=12, gaps=not complete)
     given = given._replace(M=3 * given.M)  # too large, so that there is a penalty
     rng, tails = np.random.default_rng(3), 1.5
-    chains = [listed(given, rng, complete=complete, large=large) for large in ((True,) if complete else (True, False))]
+    starts = (True,) if complete else (True, False)
+    chains = [listed(given, rng, 1 / tails, complete=complete, large=large) for large in starts]
     regression = (CompleteRegression if complete else TargetRegression)(*given)
     assert (regression.complete, regression.examples) == (complete, len(given.conditional(np.eye(6)[0])[2]))
     shares = softmax([regression.log_densities(draws.mean).sum() - tails * draws.parameters for draws in chains])
@@ -185,9 +186,9 @@ def test_a_regressor_equals_a_listing(complete: bool) -> None:
         np.testing.assert_allclose(result, shares @ np.stack(of), rtol=1e-3, atol=1e-5)
 
 
-def listed(given: Any, rng: np.random.Generator, *, complete: bool, large: bool) -> Draws:
+def listed(given: Any, rng: np.random.Generator, belief: float, *, complete: bool, large: bool) -> Draws:
     """Return the draws of the last round, from a start with all weights large, or with none."""
-    rounds, belief = module._COMPLETE_ROUNDS if complete else module._ROUNDS, module._SHARE_OF_U_DIFFERENCES
+    rounds = module._COMPLETE_ROUNDS if complete else module._ROUNDS
     H, units = given.means(), np.eye(6)
     y = given.conditional(units[0])[2]
     # The mean of u(w) is a quadratic form, which sums of unit vectors determine.
@@ -423,10 +424,10 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
     regressed = draws.mean
     if k < d:
         gains = regression.log_densities(regressed) - regression.log_densities(by_factors)
-        many = np.isin(attributes[:, :-1], live).sum(axis=1)
-        incomplete = many[many < 4].sum() / many.sum()
-        assert incomplete < 1 if k == 4 else incomplete == 1
-        clear = gains.sum() - standardised.tails[1] * draws.parameters - incomplete * 2 * np.sqrt(60) * gains.std()
+        seen = np.isin(attributes[:, :-1], live).sum(axis=1)
+        assert (seen == 4).any() if k == 4 else (seen < 4).all()
+        owed = standardised.tails[1] * draws.parameters + 2 * np.sqrt(60) * gains.std()
+        clear = gains.sum() - (1 - np.square(seen / 4).mean()) * owed
         share = 1 - np.exp(-max(0, clear))
         assert share == 0 if k == 3 else share > 0.5
     w = share * regressed + (1 - share) * by_factors
@@ -498,7 +499,7 @@ def test_parts_are_the_second_moments_of_the_weights_in_units_of_the_columns() -
     parts = expected_parts(known, [np.random.default_rng(f) for f in range(3)], **both)
     regression, _ = known.regression(standardised.origin(given, **both), 1)
     C = given.second[1] - np.outer(given.first[1], given.first[1])
-    expected = regression.solve(np.random.default_rng(1)).square * np.diagonal(C)[live]
+    expected = regression.solve(np.random.default_rng(1), for_draws=True).square * np.diagonal(C)[live]
     np.testing.assert_allclose(parts[1, live], expected, rtol=1e-12)
     assert parts[1, 1] == 0 and not parts[[0, 2]].any()
 
@@ -532,3 +533,19 @@ def test_other_rows_do_not_spoil_what_complete_rows_show(shown: int, most: float
     errors = [np.square(y[test] - model.predict(X[test])).mean() for model in (alone, together)]
     assert errors[0] < 0.4
     assert errors[1] < most * errors[0]
+
+
+_FURTHER, _SAME = (range(36, 54), 0.7, 1.0), (range(36), 0.97, 1.2)
+
+
+@pytest.mark.parametrize(("rows", "seen", "most"), slow_but([_FURTHER], [_FURTHER, _SAME]))
+def test_holes_take_little_away_from_complete_rows(rows: range, seen: float, most: float) -> None:
+    """Independent attributes, which a factor model shrinks: further rows with holes, or a few holes in the rows."""
+    rng = np.random.default_rng(3)
+    X, w = rng.normal(size=(600, 18)), rng.normal(size=18)
+    y = X @ w / np.linalg.norm(w) + 0.5 * rng.normal(size=600)
+    holes = np.isin(np.arange(600), rows)[:, None] & (rng.random(X.shape) >= seen)
+    values, n = np.where(holes, np.nan, X), max(36, rows.stop)
+    models = learn(X[:36], y[:36], seed=0), learn(values[:n], y[:n], seed=0)
+    alone, together = (np.square(y[60:] - model.predict(X[60:])).mean() for model in models)
+    assert together < most * alone

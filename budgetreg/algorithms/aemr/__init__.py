@@ -43,7 +43,7 @@ class TargetRegressionLearner(PlannedDrawsLearner):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "target_regression"
-    version = 14
+    version = 15
     centres_itself = True
     scales_itself = True
     check_streams = 48

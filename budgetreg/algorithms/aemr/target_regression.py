@@ -37,8 +37,9 @@ _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 15, (3, 7), (9, 30)
 """Rounds of `TargetRegression.solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
 last. With more rounds the noise variance becomes too small where M is off, which has no effect on complete examples."""
 
-_SHARE_OF_U_DIFFERENCES = 0.3
-"""Share of the differences of u between examples that the noise estimate uses, because M is an estimate, too."""
+_SHARE_FOR_DRAWS = 0.3
+"""Share of the differences of u between examples that is used where only draw probabilities are wanted: weights that
+noise makes large are explored, and those that count are found earlier."""
 
 _NOISES = np.geomspace(1e-3, 1.5, 80)[:, None]
 """Grid of the noise variance s, in variances of the target."""
@@ -71,8 +72,8 @@ class TargetRegression:
         Number of examples that are used: those with a known target, while there is space.
     variance : float
         Variance of their targets; 0 without examples.
-    in_complete : float
-        Share of the values seen that examples have which show all live attributes.
+    seen : float
+        Share of the pairs of live attributes that examples show on average, 1 if all show all of them.
     """
 
     complete: ClassVar[bool] = False
@@ -111,16 +112,15 @@ class TargetRegression:
         means = np.append(first[live], 0.0)
         self._parts: list[tuple[np.ndarray, np.ndarray]] = []
         self._inverses = np.zeros((p + 1) ** 2)
-        seen_in = np.zeros(2)
+        pairs = 0.0
         rows = [csr_array((0, p + 1))]
         for attributes, values in used:
             seen = position[attributes]
-            many = (seen < p).sum(axis=1)
-            seen_in += many.sum(), many[many == p].sum()
+            pairs += np.square((seen < p).sum(axis=1) / p).sum()
             x = np.where(seen < p, values - means[seen], 0.0)
             step = max(1, _CHUNK // seen.shape[1] ** 2)
             rows += [self._add(seen[i : i + step], x[i : i + step]) for i in range(0, len(seen), step)]
-        self.in_complete = float(seen_in[1] / max(seen_in[0], 1))
+        self.seen = float(pairs / max(self.examples, 1))
         self._rows = vstack(rows).tocsr()[:, :p]  # h = m + M rows
         explained = M @ (self._inverses.reshape(p + 1, p + 1)[:p, :p] / max(self.examples, 1)) @ M
         self._unseen = M - (explained + explained.T) / 2  # w' _unseen w is the mean of u over examples
@@ -160,26 +160,30 @@ class TargetRegression:
         densities = -(np.log(variances) + squares / variances) / 2
         return np.asarray(densities[densities.mean(axis=1).argmax()])
 
-    def solve(self, rng: np.random.Generator, tails: float = 1.0) -> Draws:
+    def solve(self, rng: np.random.Generator, tails: float = 1.0, *, for_draws: bool = False) -> Draws:
         """Return draws of w from its posterior under the mixture prior of `WeightsPrior`.
 
         A chain seldom gets from many large weights to few, or back, so one starts from each. They count in proportion
         to exp of the log density of the targets less `tails` times the effective number of weights (Akaike 1974). If
-        all examples are complete, one start is enough.
+        all examples are complete, one start is enough. u is made of second moments, which tell `tails` times less than
+        those of normal values, so that many times less of how it differs between examples is used. If only draw
+        probabilities are wanted, this share is `_SHARE_FOR_DRAWS`, and the last round has fewer sweeps.
         """
-        first = self._solve(WeightsPrior(self._p, self.variance, large=True), rng)
+        starts = (True,) if self.complete else (True, False)
+        priors = [WeightsPrior(self._p, self.variance, large=large) for large in starts]
+        share = _SHARE_FOR_DRAWS if for_draws else 1 / tails
+        chains = [self._solve(prior, rng, share, exact=not for_draws) for prior in priors]
         if self.complete:
-            return first
-        chains = [first, self._solve(WeightsPrior(self._p, self.variance, large=False), rng)]
+            return chains[0]
         scores = np.array([self.log_densities(draws.mean).sum() - tails * draws.parameters for draws in chains])
         shares = np.exp(scores - logsumexp(scores))
         return Draws(*(sum(share * x for share, x in zip(shares, of, strict=True)) for of in zip(*chains, strict=True)))
 
-    def _solve(self, prior: WeightsPrior, rng: np.random.Generator) -> Draws:
+    def _solve(self, prior: WeightsPrior, rng: np.random.Generator, share: float, *, exact: bool) -> Draws:
         """Return draws of w from the state of a prior on.
 
         Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
-        on w through u; the quadratic penalty has a share `_SHARE_OF_U_DIFFERENCES` of its gradient.
+        on w through u; the quadratic penalty has a share of its gradient.
         """
         v, T = self.variance, len(self._y)
         s, u, penalty = v / 2, np.full(T, v / 2), 0.0
@@ -188,7 +192,7 @@ class TargetRegression:
             last = turn == rounds - 1
             equations = self._equations(1 / (s + u))
             before, kept = _LAST if last else _SWEEPS
-            times = _MORE if last and self._p <= _FEW else 1
+            times = _MORE if last and self._p <= _FEW and exact else 1
             sweeps = times * before, times * kept
             draws = prior.draw(equations, rng, sweeps, form=self._unseen, penalty=penalty)
             w = draws.mean if self.complete else self._within_bounds(draws.mean)
@@ -199,8 +203,8 @@ class TargetRegression:
             new *= draws.form / max(new.mean(), np.finfo(float).tiny)
             u = (u + new) / 2 if turn else new
             squares = np.square(self._y - self.predicted(w)) * (draws.residual / equations.residual(w))
-            s = self._noise(squares, u)
-            new_penalty = _SHARE_OF_U_DIFFERENCES * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
+            s = self._noise(squares, u, share)
+            new_penalty = share * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
             penalty = (penalty + new_penalty) / 2 if turn else new_penalty
         raise AssertionError("there is a last round")
 
@@ -220,9 +224,9 @@ class TargetRegression:
         Q += shared + shared.T + weights.sum() * np.outer(m, m)
         return Equations(Q, M @ (rows.T @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
 
-    def _noise(self, squares: np.ndarray, u: np.ndarray) -> float:
-        """Return the posterior mean of s, given squared errors and u of the examples."""
-        variances = self._noises + _SHARE_OF_U_DIFFERENCES * u + (1 - _SHARE_OF_U_DIFFERENCES) * u.mean()
+    def _noise(self, squares: np.ndarray, u: np.ndarray, share: float) -> float:
+        """Return the posterior mean of s, given squared errors and u of the examples; its differences have a share."""
+        variances = self._noises + share * u + (1 - share) * u.mean()
         density = -(np.log(variances) + squares / variances).sum(axis=1) / 2
         density -= np.log(self._noises[:, 0]) + LEAST_NOISE * self.variance / self._noises[:, 0]
         return float(np.exp(density - logsumexp(density)) @ self._noises[:, 0])
@@ -437,9 +441,10 @@ class WeightsPrior:
 # The average of the factor model's regressor and of this regression. If examples are complete, the regression depends
 # on no model of the attributes, and stands alone. Otherwise it fits errors of M as well, and counts as far as it is
 # clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the weights being
-# fitted to these targets, which is their effective number, and less two standard errors, of which as large a share is
-# taken as incomplete examples have of the values: complete ones depend on no M. Where tails are heavy, errors of M
-# weigh as much as if examples were fewer, and so does the number of weights.
+# fitted to these targets, which is their effective number, and less two standard errors. Where tails are heavy, errors
+# of M weigh as much as if examples were fewer, and so does the number of weights. All that is deducted counts by the
+# share of pairs of attributes that examples do not show, for which the regression relies on M: otherwise a few
+# incomplete examples among complete ones would take away what the complete ones have shown.
 
 _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
@@ -516,15 +521,15 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
         regression, live = known.regression(origin, f)
         if regression is not None:
             variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
-            parts[f, live] = regression.solve(rng, float(known.standardised.tails[f])).square * variance
+            parts[f, live] = regression.solve(rng, float(known.standardised.tails[f]), for_draws=True).square * variance
     return parts
 
 
 def _share(regression: TargetRegression, draws: Draws, by_factors: np.ndarray, tails: float) -> float:
     """Return the weight of the regression in the average, given draws of its weights and those of the factor model."""
     gains = regression.log_densities(draws.mean) - regression.log_densities(by_factors)
-    errors = (1 - regression.in_complete) * _ERRORS * np.sqrt(gains.size) * gains.std()
-    clear = gains.sum() - tails * draws.parameters - errors
+    owed = tails * draws.parameters + _ERRORS * np.sqrt(gains.size) * gains.std()
+    clear = gains.sum() - (1 - regression.seen) * owed
     return float(1 - np.exp(-max(0.0, clear)))
 
 
