@@ -19,12 +19,13 @@ import csv
 import gzip
 import io
 import lzma
+import re
 import tokenize
 import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -127,34 +128,47 @@ def csv_sheet(path: Path) -> Sheet:
 
 def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the fields of the header and of each row, with the number of the line on which they begin."""
-    line = ""
+    lines: list[str] = []
+    before = 0
 
-    def lines() -> Iterator[str]:
-        nonlocal line
-        for line in text:  # noqa: UP028 - `yield from` would keep no line
+    def read(text: Iterable[str]) -> Iterator[str]:
+        for line in text:
+            lines.append(line)
             yield line
 
     try:
         with unpacked(path) as file, io.TextIOWrapper(file, encoding=_ENCODING, newline="") as text:
-            reader, before = csv.reader(lines(), delimiter=separator, skipinitialspace=True), 0
+            reader = csv.reader(read(text), delimiter=separator, skipinitialspace=True)
             for record in reader:
-                if len(record) > 1 or line.strip(" \t\r\n"):  # pandas skips blank lines, but not ""
+                if len(record) > 1 or lines[-1].strip(" \t\r\n"):  # pandas skips blank lines, but not ""
+                    _check_quotes(lines, separator)
                     yield before + 1, record
                 before = reader.line_num
+                lines.clear()
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
     except csv.Error as error:
-        raise DataError(f"{path} is not a CSV file: {error}") from error
+        raise DataError(
+            f"{path}: line {before + 1} cannot be read ({error}): close each quote that opens a field, and write one "
+            "inside a field twice"
+        ) from error
+
+
+def _check_quotes(lines: Iterable[str], separator: str) -> None:
+    """Refuse a row with a quote that is never closed, or closed by that of a later field: it would hold other rows."""
+    # Blanks between a closing quote and the separator do no harm.
+    rest = (re.sub(rf'" +(?=[{separator}\r\n]|$)', '"', line) for line in lines)
+    for _ in csv.reader(rest, delimiter=separator, skipinitialspace=True, strict=True):
+        pass
 
 
 def _separator_of(path: Path) -> str:
     """Return the separator that gives header and first row as many fields, or else the header the most fields."""
 
     def fit(separator: str) -> tuple[bool, int]:
-        try:
-            counts = [len(record) for _, record in islice(_records(path, separator), 2)]
-        except DataError:
-            return False, 0  # a wide row may become one endless field; `_header_of` reports other errors
+        counts: list[int] = []
+        with suppress(DataError):  # a wide row may become one endless field; `csv_sheet` reports other errors
+            counts += (len(record) for _, record in islice(_records(path, separator), 2))
         return len(counts) == 2 and counts[0] == counts[1] > 1, counts[0] if counts else 0
 
     return max(_SEPARATORS, key=fit)  # the first one if none is better
@@ -191,14 +205,27 @@ def _csv_frames(path: Path, separator: str, header: list[str], words: Collection
                 encoding=_ENCODING,
                 chunksize=tables.rows_per_read(len(header)),
             ) as frames:
-                yield from filter(len, frames)
+                checked = False
+                for frame in filter(len, frames):
+                    text = (column for _, column in frame.items() if column.dtype.kind not in "biuf")
+                    if not checked and any(column.astype(str).str.contains("\n").any() for column in text):
+                        _read_to_end(path, separator)
+                        checked = True
+                    yield frame
     except pd.errors.ParserWarning as warning:
         raise DataError(f"{path}: rows have more fields than the header{hint}") from warning
     except pd.errors.ParserError as error:
+        _read_to_end(path, separator)
         reason = tables.one_line(error)
         raise DataError(f"{path} is not a CSV file: {reason}{hint if 'fields' in reason else ''}") from error
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
+
+
+def _read_to_end(path: Path, separator: str) -> None:
+    """Report the line on which a quote is not closed, if one is not: pandas takes the rows after it for its field."""
+    for _ in _records(path, separator):
+        pass
 
 
 def _csv_place(path: Path, separator: str, row: int) -> str:

@@ -194,6 +194,8 @@ def test_a_constant_target_is_unpredictable(tmp_path: Path) -> None:
         ("a,b,y\n1,2,3,4\n5,6,7,8\n", ["more fields than the header"]),
         ("a,b,y\n1,2,3\n5,6,7,8\n", ["not a CSV file", "line 3", "decimal comma"]),
         ("a,b,y\n1,2\n", ["has no rows of data with a target"]),
+        ('a,b,y\n1,2,3\n2,"3,4\n5,6,7\n', ["line 3 cannot be read", "close each quote"]),
+        ('a,b,y\n1,2,3\n2,3,"low\n5,6,"low"\n', ["line 3 cannot be read", "close each quote"]),
         (b"a,b,y\n1,2,3\n1,\xe9,3\n", ["not UTF-8", "line 3, byte 3 is 0xe9", "iconv -f WINDOWS-1252 -t UTF-8"]),
         (b"a,\xe9,y\n1,2,3\n", ["not UTF-8", "line 1, byte 3 is 0xe9"]),
         (b"a,b,y\n" + b"1,2,3\n" * 10**5 + b"\xe9,2,3\n", ["not UTF-8", "line 100002, byte 1"]),
@@ -204,6 +206,15 @@ def test_a_bad_csv_file_gives_a_one_line_message(tmp_path: Path, text: str | byt
     reason = message(csv(tmp_path, text))
     for part in parts:
         assert part in reason
+
+
+def test_rows_within_a_column_that_is_left_out_are_missed(tmp_path: Path) -> None:
+    text = 'a,b,note,y\n1,2,"x,3\n2,3,y,5\n5,6,"z",7\n5,7,"one\ntwo",8\n'
+    with pytest.raises(DataError, match="line 2 cannot be read"):
+        parse_file({"path": str(csv(tmp_path, text)), "target": None, "scale": "none", "drop": ["note"]}).load()
+    path = csv(tmp_path, text.replace('"x,', "x,"), "closed.csv")
+    data = parse_file({"path": str(path), "target": None, "scale": "none", "drop": ["note"]}).load()
+    assert data.y.tolist() == [3, 5, 7, 8]
 
 
 @given(text=st.text(alphabet='ab12,;\t"\n\r .-é\0', max_size=30))

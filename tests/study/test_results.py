@@ -248,6 +248,26 @@ def test_results_as_laboratories_have_them(
     assert clinic.path.read_bytes() == before
 
 
+LONG = "patient,attribute,value,comment\n007,ecg,1,ok\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (LONG + '008,ecg,2,"haemolytic\n012,iron,3,\n', 3),
+        (LONG + '008,ecg,2,"haemolytic\n012,iron,3,"ok"\n', 3),
+        ('patient;attribute;value;comment\n\n007;ecg;1;"haemolytic\n008;ecg;2;\n', 2),
+    ],
+)
+def test_a_quote_that_is_not_closed_hides_no_rows(
+    clinic: budgetreg.Study, tmp_path: Path, text: str, rows: int
+) -> None:
+    with pytest.raises(DataError, match=r"line 3 cannot be read .*: close each quote that opens a field"):
+        clinic.tell(written(tmp_path, text), drop=["comment"])
+    closed = text.replace('"haemolytic', '"haemolytic" ').replace('"ok"', '"one, ""x"" ,\ntwo" ')
+    assert clinic.tell(written(tmp_path, closed), drop=["comment"]).values == rows
+
+
 def test_decimal_commas_and_costs_with_points(clinic: budgetreg.Study, tmp_path: Path) -> None:
     """An order has points in its costs; whoever fills it in may write commas."""
     order = clinic.ask(spend=1000)
