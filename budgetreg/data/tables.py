@@ -8,7 +8,7 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -180,6 +180,13 @@ class Sheet:
 
         columns = {name: list(map(known, cells)) for name, cells in self.columns.items()}
         return replace(self, columns=columns) if words else self
+
+    def without(self, columns: Collection[str]) -> "Sheet":
+        """Return the table without some columns, which it must have."""
+        for name in columns:
+            self.column(name, "drop names columns to leave out")
+        kept = {name: cells for name, cells in self.columns.items() if name not in columns}
+        return replace(self, names=tuple(filter(kept.__contains__, self.names)), columns=kept)
 
     def where(self, row: int, column: str) -> str:
         """Return the place of a cell in messages."""

@@ -147,8 +147,8 @@ class Study:
             If a table or a list cannot be used.
         """
         id, drop, words = text_of(id), list(map(text_of, drop)), list(map(text_of, missing_values))
-        sheet, target = with_targets(examples_sheet(examples, id).emptied(words), targets, id or ID)
-        rows = examples_of(sheet, target, id, drop)
+        sheet, target = with_targets(examples_sheet(examples, id, drop).emptied(words), targets, id or ID)
+        rows = examples_of(sheet, target, id)
         offered, unit = attributes_of(rows, attributes, costs, groups, ranges, unit, drop)
         check_learner(algo)
         create(at_home(path), rows, offered, unit, _whole("seed", seed, 0), algo, words)
@@ -207,12 +207,13 @@ class Study:
             if costs is not None:
                 new = reprice(self._store, price_list(costs))
             names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
-            sheet = examples_sheet([] if examples is None else examples, facts["id"]).emptied(words_of(facts))
+            sheet = examples_sheet([] if examples is None else examples, facts["id"], list(map(text_of, drop)))
+            sheet = sheet.emptied(words_of(facts))
             if targets is not None:
                 sheet = with_column(sheet, facts["target"], targets, facts["id"])
             # Not by their numbers: a second table begins to count again.
             sheet.column(facts["id"], "it names the examples")
-            rows = examples_of(sheet, facts["target"], facts["id"], list(map(text_of, drop)), names)
+            rows = examples_of(sheet, facts["target"], facts["id"], names)
             return new | add(self._store, rows, replace)
 
     def ask(
@@ -337,8 +338,8 @@ class Study:
             raise ConfigError(f"decimal={decimal}: must be . or ,")
         if invoiced and refund:
             raise ConfigError("invoiced=true charges failed tests, and refund=true gives that back: choose one")
-        sheet = sheet_from(results, "the results")
-        how = How(replace, free, invoiced, refund, decimal, list(map(text_of, drop)))
+        sheet = sheet_from(results, "the results").without(list(map(text_of, drop)))
+        how = How(replace, free, invoiced, refund, decimal)
         with self._store.writing():
             return record(self._store, sheet.emptied(words_of(self._store.facts())), how)
 

@@ -60,7 +60,6 @@ def examples_of(
     sheet: Sheet,
     target: str,
     id: str = "",
-    drop: Collection[str] = (),
     attributes: Collection[str] | None = None,
     *,
     droppable: bool = True,
@@ -75,8 +74,6 @@ def examples_of(
         Column of the targets, which need not be there.
     id : str
         Column of the names; if it is empty and there is no column `ID`, rows are numbered from 1.
-    drop : collection of str
-        Columns to leave out, which may hold anything.
     attributes : collection of str, optional
         The attributes that there may be; by default, all other columns are attributes.
     droppable : bool
@@ -87,15 +84,13 @@ def examples_of(
     DataError
         If a column is missing or unknown, attributes are not numbers, or names are missing or repeated.
     """
-    for column in drop:
-        sheet.column(column, "drop names columns to leave out")
     if id:
         sheet.column(id, "id names the column of the examples' names")
     names = list(_rows(sheet, id or ID)) if id or ID in sheet.columns else [str(row + 1) for row in range(sheet.n)]
     targets: list[Target | None] = [None] * sheet.n
     if target in sheet.columns:
         targets = [_target(cell) for cell in sheet.columns[target]]
-    columns = [name for name in sheet.names if name not in {id or ID, target, *drop}]
+    columns = [name for name in sheet.names if name not in {id or ID, target}]
     unknown = [name for name in columns if attributes is not None and name not in attributes]
     refuse_unknown(sheet, unknown, attributes or ())
     values = {name: list(map(number_of, sheet.columns[name])) for name in columns}
@@ -306,14 +301,14 @@ def _entry(sheet: Sheet, row: int) -> str:
     return f"{sheet.where(row, 'attribute')}: {quoted(sheet.name_at(row, 'attribute'))}"
 
 
-def examples_sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str) -> Sheet:
-    """Return a table of examples; the index of a frame has their names, unless a column has."""
+def examples_sheet(examples: "pd.DataFrame | Sequence[object] | str | Path", id: str, drop: Collection[str]) -> Sheet:
+    """Return a table of examples without some columns; the index of a frame has their names, unless a column has."""
     import pandas as pd  # here, as it is slow to load
 
     column = id or ID
     if not isinstance(examples, str | Path | pd.DataFrame):
-        return Sheet("the examples", (column,), {column: list(examples)}, lambda row: f"entry {row + 1}")
-    sheet = sheet_from(examples, "the examples", "table")
+        return Sheet("the examples", (column,), {column: list(examples)}, lambda row: f"entry {row + 1}").without(drop)
+    sheet = sheet_from(examples, "the examples", "table").without(drop)
     if column in sheet.columns or not isinstance(examples, pd.DataFrame):
         return sheet
     return Sheet(sheet.source, (column, *sheet.names), {column: list(examples.index), **sheet.columns}, sheet.place)

@@ -47,7 +47,6 @@ class How(NamedTuple):
     invoiced: bool = False
     refund: bool = False
     decimal: str = "."
-    drop: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -278,9 +277,7 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
     listed = store.rows("SELECT name, number, low, high FROM attributes")
     attributes = {name: (number, low, high) for name, number, low, high in listed}
     orders, id = store.one("SELECT COUNT(*) FROM orders"), store.facts()["id"]
-    for column in how.drop:
-        sheet.column(column, "drop names columns to leave out")
-    wide = [name for name in sheet.names if name in attributes and name not in {id, *how.drop}]
+    wide = [name for name in sheet.names if name in attributes and name != id]
     need = f"results need the columns {','.join(NEEDED)}, or {id} and a column for each attribute"
     if {"attribute", "value"} <= set(sheet.names) or not wide:
         names = ID if ID in sheet.names or id not in sheet.names else id
@@ -288,17 +285,15 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
             sheet.column(column, need)
         wide, charged = [], set(_CHARGED).intersection(sheet.names)
         for name in sheet.names:
-            if name not in (*_CHARGED, *how.drop) and name.lower() in _CHARGED:
+            if name not in _CHARGED and name.lower() in _CHARGED:
                 raise DataError(
                     f"{sheet.source}: column {quoted(name)} is not read: name it {name.lower()}, or drop it"
                 )
     else:
         names = ID if ID in sheet.names and ID not in wide and id not in sheet.names else id
         sheet.column(names, need)
-        charged = {"order"}.intersection(sheet.names) - {names, *wide, *how.drop}
-        refuse_unknown(
-            sheet, [name for name in sheet.names if name not in {names, *wide, *how.drop, *charged}], attributes
-        )
+        charged = {"order"}.intersection(sheet.names) - {names, *wide}
+        refuse_unknown(sheet, [name for name in sheet.names if name not in {names, *wide, *charged}], attributes)
     for row in range(sheet.n):
         order = _order(sheet, row, orders) if "order" in charged else None
         cost = _cost(sheet, row, how.decimal) if "cost" in charged else None

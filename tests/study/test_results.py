@@ -248,6 +248,25 @@ def test_results_as_laboratories_have_them(
     assert clinic.path.read_bytes() == before
 
 
+def test_a_column_that_is_left_out_is_as_if_it_were_not_there(clinic: budgetreg.Study) -> None:
+    row = {"example": "012", "patient": "007", "order": 9, "attribute": "ecg", "value": 1.5, "cost": 99}
+    told = clinic.tell(pd.DataFrame([row]), drop=["example", "order", "cost"])
+    assert (told.values, told.cost) == (1, 10)
+    assert clinic.table().set_index("patient").loc["007", "ecg"] == 1.5
+    with pytest.raises(DataError, match="there is no column 'patient'; columns: iron; results need"):
+        clinic.tell(pd.DataFrame({"patient": ["007"], "iron": [1.0]}), drop=["patient"])
+
+
+def test_targets_and_names_can_be_left_out(tmp_path: Path) -> None:
+    table = pd.DataFrame({"example": ["p1", "p2"], "y": [1.0, 2.0], "ecg": [3.0, None]})
+    study = budgetreg.Study.create(
+        tmp_path / "trial.db", examples=table, targets="y", costs=COSTS, drop=["example", "y"]
+    )
+    assert study.table()[["example", "y"]].to_numpy().tolist() == [["0", None], ["1", None]]
+    added = study.add(pd.DataFrame({"example": ["1"], "y": [2.0], "ecg": [4.0]}), drop=["y"])
+    assert (added["targets"], added["values"]) == (0, 1)
+
+
 LONG = "patient,attribute,value,comment\n007,ecg,1,ok\n"
 
 
