@@ -8,7 +8,7 @@ another invoice or a refund changes the charge. The log has all charges, and the
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, isclose
+from math import isclose
 from typing import Any, NamedTuple
 
 from budgetreg.common.errors import ConfigError, DataError, cut, nearest, quoted
@@ -110,14 +110,23 @@ class _Result(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A value, its cell as it was before, and what order or price list say that the value, and its purchase, cost."""
+    """A value, its cell as it was before, and what its purchase costs by order or price list."""
 
     result: _Result
     before: _Cell
-    listed: float
     price: float
     invoiced: bool
     """Whether its line says something else."""
+
+    def stated(self, replace: bool) -> float | None:
+        """Return the price of the whole purchase, if its line states one.
+
+        The expected price says nothing new of a value that is charged, unless it is to replace another one.
+        """
+        cost = self.result.cost
+        if cost is not None and isclose(cost, self.price):
+            return self.price if self.invoiced or replace or not self.before.paid else None
+        return cost if self.invoiced else None
 
 
 def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
@@ -238,24 +247,26 @@ def _charge(
         for cell, line in lines.items():
             if not line.before.paid:
                 events.setdefault(cell, ["invoice", *cell, line.before.order, None, None, None])[-1] = 0.0
-        stated = next((cell for cell, line in lines.items() if line.invoiced), None)
-        if replace and stated is None and purchase in charged:  # the cost of the order can be the right one
-            whole = (cell for cell, line in lines.items() if line.result.cost is not None and line.listed == line.price)
-            stated = next(whole, None)
-        cell = stated or next(iter(lines))
-        line, before = lines[cell], charged.get(purchase)
-        total = line.price if before is None else before
-        if stated is not None:
-            total = fsum(each.result.cost for each in lines.values() if each.result.cost is not None)
+        before = charged.get(purchase)
+        stated = {cell: cost for cell, line in lines.items() if (cost := line.stated(replace)) is not None}
+        cell = next((cell for cell, cost in stated.items() if cost), next(iter(stated or lines)))
+        line, total = lines[cell], stated.get(cell, lines[cell].price if before is None else before)
+        for other, cost in stated.items():
+            if cost and not isclose(cost, total):
+                why = (
+                    f"{line.result.named} costs {total:.15g}, and a group has one price: write it into one line, and leave "
+                    "the cost of the others empty"
+                )
+                raise _wrong_cost(sheet, lines[other].result, why)
         if before is not None and isclose(total, before):
             continue
         if before is not None and not replace:
             raise DataError(
                 f"{sheet.where(line.result.row, 'cost')}: {before:.15g} was charged for {line.result.named} already, "
-                f"and this is {total:.15g}: replace=true charges that in its place"
+                f"and this is {total:.15g}: replace=true charges that in its place, and an empty cost keeps the charge"
             )
         events.setdefault(cell, ["invoice", *cell, line.before.order, None, None, None])[-1] = total - (before or 0.0)
-        invoiced += stated is not None
+        invoiced += before is not None or not isclose(total, line.price)
     return invoiced
 
 
@@ -407,7 +418,7 @@ class _Prices:
             listed, price = self._ordered[order, *result.cell], self._together[order, example, head]
             usual = {listed}
         invoiced = result.cost is not None and not any(isclose(result.cost, cost) for cost in usual)
-        return _Line(result, cell, listed, price, invoiced)
+        return _Line(result, cell, price, invoiced)
 
 
 def _wrong_cost(sheet: Sheet, result: _Result, why: str) -> DataError:

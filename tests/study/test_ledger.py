@@ -1,5 +1,7 @@
 """The bill of a study is a ledger: charges stay, invoices and refunds change them, and the log sums to the bill."""
 
+import itertools
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -97,7 +99,7 @@ def test_the_price_on_the_invoice_is_charged(everything: budgetreg.Study, cost: 
 
 def test_the_invoice_of_a_group_is_charged_once(everything: budgetreg.Study) -> None:
     assert told(everything, ("p1", "iron", 3, 22), ("p1", "zinc", 3, 0)) == 22
-    assert told(everything, ("p2", "iron", 3, 5), ("p2", "zinc", 3, 6)) == 33
+    assert told(everything, ("p2", "iron", 3, 11), ("p2", "zinc", 3, 11)) == 33
     assert told(everything, ("p3", "zinc", 3, 0)) == 53  # the order has the price at iron
     with pytest.raises(DataError, match="20 was charged for 'iron' of example 'p3' already, and this is 22"):
         told(everything, ("p3", "iron", 3, 22))
@@ -107,7 +109,32 @@ def test_the_invoice_of_a_group_is_charged_once(everything: budgetreg.Study) -> 
 
 def test_any_line_of_a_group_may_have_the_invoice(everything: budgetreg.Study) -> None:
     assert told(everything, ("p1", "iron", 3), ("p1", "zinc", 3, 25)) == 25
-    assert told(everything, ("p2", "iron", 3, 20), ("p2", "zinc", 3, 5)) == 50
+    assert told(everything, ("p2", "iron", 3, 0), ("p2", "zinc", 3, 25)) == 50
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_bill_of_a_group_does_not_depend_on_how_its_invoice_is_split(tmp_path: Path, ordered: bool) -> None:
+    """Two prices of a group are refused in one table; in two, one of them has to replace the other."""
+    pairs = list(itertools.product([None, 0, 6, 7, 20], repeat=2))
+    examples = [f"{pair}{split}" for pair in pairs for split in range(4)]
+    study = budgetreg.Study.create(tmp_path / "split.db", examples=examples, costs=COSTS, groups=GROUPS)
+    if ordered:
+        study.ask(spend=1e6)
+    for pair in pairs:
+        prices = {cost for cost in pair if cost}
+        expected = None if len(prices) > 1 else max(prices, default=0 if pair[0] == 0 else 20)
+        for split in range(4):
+            rows = [(f"{pair}{split}", name, 3, cost) for name, cost in zip(("iron", "zinc"), pair, strict=True)]
+            rows = rows[::-1] if split % 2 else rows
+            before = study.bill().total
+            try:
+                for table in [rows] if split < 2 else [rows[:1], rows[1:]]:
+                    bill = told(study, *table)
+                assert bill - before == expected
+            except DataError as error:
+                said = "a group has one price: write it into one" if split < 2 else "already, and this is .*keeps the"
+                assert re.search(said, str(error))
+                assert expected is None or (split > 1 and bool({None, 0} & set(pair)))
 
 
 @pytest.mark.parametrize(
