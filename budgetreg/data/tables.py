@@ -171,14 +171,14 @@ class Sheet:
         """The number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
-    def emptied(self, words: Sequence[str]) -> "Sheet":
-        """Return the table with None in place of cells that mean a missing value: the words, and equal numbers."""
+    def emptied(self, words: Sequence[str], but: Collection[str]) -> "Sheet":
+        """Return the table with None for words that mean a missing value, and for equal numbers, but in some columns."""
         numbers = {float(word) for word in words if is_number(word)}
 
         def known(cell: Any) -> Any:
             return None if text_of(cell) in words or number_of(cell) in numbers else cell
 
-        columns = {name: list(map(known, cells)) for name, cells in self.columns.items()}
+        columns = {name: cells if name in but else list(map(known, cells)) for name, cells in self.columns.items()}
         return replace(self, columns=columns) if words else self
 
     def without(self, columns: Collection[str]) -> "Sheet":

@@ -147,7 +147,8 @@ class Study:
             If a table or a list cannot be used.
         """
         id, drop, words = text_of(id), list(map(text_of, drop)), list(map(text_of, missing_values))
-        sheet, target = with_targets(examples_sheet(examples, id, drop).emptied(words), targets, id or ID)
+        sheet = examples_sheet(examples, id, drop).emptied(words, {id or ID})
+        sheet, target = with_targets(sheet, targets, id or ID)
         rows = examples_of(sheet, target, id)
         offered, unit = attributes_of(rows, attributes, costs, groups, ranges, unit, drop)
         check_learner(algo)
@@ -208,7 +209,7 @@ class Study:
                 new = reprice(self._store, price_list(costs))
             names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
             sheet = examples_sheet([] if examples is None else examples, facts["id"], list(map(text_of, drop)))
-            sheet = sheet.emptied(words_of(facts))
+            sheet = sheet.emptied(words_of(facts), {facts["id"]})
             if targets is not None:
                 sheet = with_column(sheet, facts["target"], targets, facts["id"])
             # Not by their numbers: a second table begins to count again.
@@ -341,7 +342,7 @@ class Study:
         sheet = sheet_from(results, "the results").without(list(map(text_of, drop)))
         how = How(replace, free, invoiced, refund, decimal)
         with self._store.writing():
-            return record(self._store, sheet.emptied(words_of(self._store.facts())), how)
+            return record(self._store, sheet, how)
 
     def exclude(
         self,

@@ -387,7 +387,7 @@ def new_examples(
     else:
         names = range(1, sheet.n + 1)
     columns = {id: names, **{name: sheet.columns[name] for name in known}}
-    known_sheet = Sheet(sheet.source, tuple(columns), columns, sheet.place).emptied(words)
+    known_sheet = Sheet(sheet.source, tuple(columns), columns, sheet.place).emptied(words, {id})
     rows = examples_of(known_sheet, "", id, droppable=False)
     X = np.full((sheet.n, d), np.nan)
     for at, name in enumerate(attributes):

@@ -15,7 +15,7 @@ from budgetreg.common.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
 from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
 from budgetreg.study.file import StudyFile
-from budgetreg.study.state import excluded_of, sums
+from budgetreg.study.state import excluded_of, sums, words_of
 
 NEEDED = ("example", "attribute", "value")
 """Columns of a file of results with a row for each value."""
@@ -254,8 +254,8 @@ def _charge(
         for other, cost in stated.items():
             if cost and not isclose(cost, total):
                 why = (
-                    f"{line.result.named} costs {total:.15g}, and a group has one price: write it into one line, and leave "
-                    "the cost of the others empty"
+                    f"{line.result.named} costs {total:.15g}, and a group has one price: write it into one line, and "
+                    "leave the cost of the others empty"
                 )
                 raise _wrong_cost(sheet, lines[other].result, why)
         if before is not None and isclose(total, before):
@@ -287,7 +287,8 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
     examples: dict[str, int] = dict(store.rows("SELECT name, number FROM examples"))
     listed = store.rows("SELECT name, number, low, high FROM attributes")
     attributes = {name: (number, low, high) for name, number, low, high in listed}
-    orders, id = store.one("SELECT COUNT(*) FROM orders"), store.facts()["id"]
+    orders, facts = store.one("SELECT COUNT(*) FROM orders"), store.facts()
+    id = facts["id"]
     wide = [name for name in sheet.names if name in attributes and name != id]
     need = f"results need the columns {','.join(NEEDED)}, or {id} and a column for each attribute"
     if {"attribute", "value"} <= set(sheet.names) or not wide:
@@ -305,6 +306,7 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
         sheet.column(names, need)
         charged = {"order"}.intersection(sheet.names) - {names, *wide}
         refuse_unknown(sheet, [name for name in sheet.names if name not in {names, *wide, *charged}], attributes)
+    sheet = sheet.emptied(words_of(facts), set(sheet.columns).difference(wide or ["value"]))
     for row in range(sheet.n):
         order = _order(sheet, row, orders) if "order" in charged else None
         cost = _cost(sheet, row, how.decimal) if "cost" in charged else None

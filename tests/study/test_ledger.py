@@ -115,7 +115,7 @@ def test_any_line_of_a_group_may_have_the_invoice(everything: budgetreg.Study) -
 @pytest.mark.parametrize("ordered", [True, False])
 def test_the_bill_of_a_group_does_not_depend_on_how_its_invoice_is_split(tmp_path: Path, ordered: bool) -> None:
     """Two prices of a group are refused in one table; in two, one of them has to replace the other."""
-    pairs = list(itertools.product([None, 0, 6, 7, 20], repeat=2))
+    pairs = list(itertools.product([None, 0, 6, 20], repeat=2))
     examples = [f"{pair}{split}" for pair in pairs for split in range(4)]
     study = budgetreg.Study.create(tmp_path / "split.db", examples=examples, costs=COSTS, groups=GROUPS)
     if ordered:
@@ -129,8 +129,8 @@ def test_the_bill_of_a_group_does_not_depend_on_how_its_invoice_is_split(tmp_pat
             before = study.bill().total
             try:
                 for table in [rows] if split < 2 else [rows[:1], rows[1:]]:
-                    bill = told(study, *table)
-                assert bill - before == expected
+                    study.tell(pd.DataFrame(table, columns=["example", "attribute", "value", "cost"]))
+                assert study.bill().total - before == expected
             except DataError as error:
                 said = "a group has one price: write it into one" if split < 2 else "already, and this is .*keeps the"
                 assert re.search(said, str(error))

@@ -471,3 +471,15 @@ def test_the_words_for_missing_values_hold_for_all_tables_of_a_study(path: Path,
     assert study.table().iloc[-1].tolist()[:3] == ["p9", pytest.approx(np.nan, nan_ok=True), 5.0]
     with pytest.raises(ConfigError, match="exists already"):
         budgetreg.Study.create(path, **{**made, "missing_values": ["?", ".", -999, "x"]})
+
+
+def test_names_and_costs_are_never_words_for_missing_values(path: Path) -> None:
+    table = pd.DataFrame({"patient": ["9", "10"], "y": [9.0, 2.0], "99": [9.0, 1.0]})
+    made = {"examples": table, "targets": "y", "id": "patient", "missing_values": [9, 99], "costs": {"99": 2, "ecg": 3}}
+    study = budgetreg.Study.create(path, **made)
+    assert study.table().fillna(0).to_numpy().tolist() == [["9", 0, 0, 0], ["10", 1, 0, 2]]
+    line = {"example": "9", "attribute": "99", "value": 4.0, "cost": 99}
+    assert study.tell(pd.DataFrame([line, {**line, "attribute": "ecg", "value": 9.0, "cost": None}])).cost == 99
+    assert study.add(pd.DataFrame({"patient": ["9"], "y": [1.0]}))["targets"] == 1
+    assert study.tell(pd.DataFrame({"patient": ["9", "10"], "ecg": [9.0, 5.0]})).values == 1
+    assert study.table()["ecg"].fillna(0).tolist() == [0, 5]
