@@ -172,7 +172,7 @@ class Sheet:
         return len(next(iter(self.columns.values()), ()))
 
     def emptied(self, words: Sequence[str], but: Collection[str]) -> "Sheet":
-        """Return the table with None for words that mean a missing value, and for equal numbers, but in some columns."""
+        """Return the table with None for words that mean a missing value, and equal numbers, but in some columns."""
         numbers = {float(word) for word in words if is_number(word)}
 
         def known(cell: Any) -> Any:

@@ -499,14 +499,14 @@ def estimates_of(state: State) -> Estimates:
 def left_to_buy(state: State) -> float:
     """Return the price of all that can still be bought of the examples with a target; what is on order counts too."""
     left = ~(state.known | state.unavailable | state.excluded) & state.known_targets[:, None]
-    return float((state.by_unit(left) * state.costs).sum())
+    return float((state.by_unit(left) * state.prices).sum())
 
 
 def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings: Sequence[float]) -> list[Interval]:
     """Return the errors of a study with all attributes after further spendings."""
     closed, seed = state.unavailable | state.excluded, int(state.facts["seed"])
     return forecast(
-        model, state.values, state.y, error.complete, spendings, state.costs, state.heads, closed=closed, seed=seed
+        model, state.values, state.y, error.complete, spendings, state.prices, state.heads, closed=closed, seed=seed
     )
 
 
@@ -564,8 +564,9 @@ def forecast(
         The error now, see `estimate_error`.
     spendings : sequence of float
         What is spent in addition, at least 0 each. What exceeds the price of all that is left changes nothing.
-    prices : ndarray of float, shape (d,)
-        What attributes cost, at least 0; of a group, the price of its first attribute counts, once.
+    prices : ndarray of float, shape (d,) or (n, d)
+        What attributes cost, at least 0, perhaps of each example; of a group, the price of its first attribute counts,
+        once.
     heads : ndarray of int, shape (d,)
         The first attribute of each attribute's group: itself, if it is alone.
     closed : ndarray of bool, shape (n, d)
@@ -575,6 +576,7 @@ def forecast(
     """
     labelled = ~np.isnan(targets)
     known, closed = ~np.isnan(values[labelled]), closed[labelled]
+    prices = np.broadcast_to(prices, values.shape)[labelled]
     curve = LearningCurve(model, known, float(np.var(targets[labelled])))
     if not known.any():
         return [error for _ in spendings]
@@ -597,7 +599,7 @@ def _order(known: np.ndarray, prices: np.ndarray, heads: np.ndarray, rng: np.ran
     # How many an example has once this one is bought: those it has come first, the others in random order.
     level = draws.argsort(axis=1).argsort(axis=1) + 1
     example, unit = np.nonzero(~whole)
-    order = np.lexsort((rng.random(len(example)), level[example, unit], prices[units[unit]] > 0))
+    order = np.lexsort((rng.random(len(example)), level[example, unit], prices[example, units[unit]] > 0))
     return np.stack([example, units[unit]], axis=1)[order]
 
 
@@ -605,7 +607,7 @@ def _bought(
     order: np.ndarray, prices: np.ndarray, heads: np.ndarray, spending: float, shape: tuple[int, ...]
 ) -> np.ndarray:
     """Return what is bought with a spending, bool of shape (n, d)."""
-    costs = np.cumsum(prices[order[:, 1]])
+    costs = np.cumsum(prices[tuple(order.T)])
     example, head = order[: np.searchsorted(costs, spending * (1 + 1e-9), side="right")].T
     bought = np.zeros(shape, dtype=bool)
     bought[example, head] = True

@@ -216,7 +216,7 @@ def _admitted(
     """Return the cells of an order, with costs: of the candidates, in order, those that stay within both limits."""
     taken = state.by_unit(state.orders > 0)
     # The price of a group is charged once: its other values cost nothing more.
-    costs = np.where(state.charged, 0.0, state.costs)
+    costs = state.prices
     counts, ordered, open_cells = taken.sum(axis=1), np.zeros_like(taken), state.open
     most = math.inf if per_example is None else per_example
     lines: list[tuple[int, int, float]] = []
@@ -251,7 +251,7 @@ def _nothing(state: State, spend: float, per_example: int | None) -> str:
             f"{state.facts['target']}"
         )
     # Free cells come with those that have a price; alone they cannot be ordered.
-    costs = np.where(state.charged, 0.0, state.costs)[units]
+    costs = state.prices[units]
     least = costs[costs > 0].min(initial=math.inf)
     if spend < least < math.inf:
         return f"spend={spend:g}: nothing that is left costs less than {least:g} {state.unit}"

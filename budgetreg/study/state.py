@@ -59,7 +59,7 @@ class State:
     spent : float
         The sum of all charges so far.
     version : int
-        The number of events so far that changed what is known, or what it costs.
+        The number of events so far that changed what is known, what it costs, or what can be ordered.
     """
 
     facts: Mapping[str, str]
@@ -117,6 +117,11 @@ class State:
         """Charged purchases, bool of shape (n, d), each once."""
         return self.by_unit(self.paid)
 
+    @property
+    def prices(self) -> np.ndarray:
+        """What is charged for the next value of each purchase, shape (n, d): nothing if it is charged already."""
+        return np.where(self.charged, 0.0, self.costs)
+
 
 def state_of(store: StudyFile) -> State:
     """Return what a study knows; in a block of `StudyFile.reading` or `StudyFile.writing`."""
@@ -156,7 +161,7 @@ def state_of(store: StudyFile) -> State:
         discontinued,
         orders,
         store.spent(),
-        store.one("SELECT COUNT(*) FROM log WHERE event NOT IN ('ask', 'cancel', 'exclude', 'include')"),
+        store.one("SELECT COUNT(*) FROM log WHERE event NOT IN ('ask', 'cancel')"),
     )
 
 
