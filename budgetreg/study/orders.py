@@ -189,7 +189,7 @@ def _proposed(
         model,
         state.known | state.on_order | state.unavailable,
         state.open,
-        state.orders > 0,
+        state.taken,
         state.costs,
         state.heads,
         state.known_targets,
@@ -214,7 +214,7 @@ def _admitted(
     state: State, candidates: Iterable[Sequence[int]], spend: float, per_example: int | None
 ) -> list[tuple[int, int, float]]:
     """Return the cells of an order, with costs: of the candidates, in order, those that stay within both limits."""
-    taken = state.by_unit(state.orders > 0)
+    taken = state.taken
     # The price of a group is charged once: its other values cost nothing more.
     costs = state.prices
     counts, ordered, open_cells = taken.sum(axis=1), np.zeros_like(taken), state.open

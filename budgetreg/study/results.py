@@ -29,8 +29,8 @@ UNAVAILABLE = "unavailable"
 _FAR = 1.0
 """Widths of an attribute's range by which a value may lie outside of it."""
 
-_RECORD = """INSERT INTO cells VALUES (?, ?, ?, ?, NULL, ?) ON CONFLICT DO UPDATE
-SET state = excluded.state, value = excluded.value, paid = excluded.paid"""
+_RECORD = """INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE
+SET state = excluded.state, value = excluded.value, order_number = excluded.order_number, paid = excluded.paid"""
 
 _POINTS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 """Numbers whose points may stand between thousands."""
@@ -62,7 +62,7 @@ class Recorded:
     repeated : int
         Known already, and equal.
     pending : int
-        Still empty.
+        On order, and still empty.
     unordered : int
         Values that were not known before, and that no order was waiting for.
     invoiced : int
@@ -158,8 +158,10 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
             if line.invoiced:
                 why = "it has no value yet: leave the cost as it was until the result is there"
                 raise _wrong_cost(sheet, result, why)
-            counts["pending"] += cell.result is None and (cell.order is not None or result.column == "value")
+            counts["pending"] += cell.result is None and cell.order is not None
             continue
+        # A cancelled order may still deliver; what is charged stays with its order.
+        order = cell.order if cell.paid else result.order or cell.order
         measured, changed = result.value != UNAVAILABLE, result.value != cell.result
         if changed and cell.result is not None:
             if key in rows or not how.replace:
@@ -182,8 +184,8 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
             rows[key] = result.row
             counts["values" if measured else "unavailable"] += 1
             counts["unordered"] += measured and cell.order is None and cell.result is None
-            events[key] = ["tell", *key, cell.order, cell.result, result.value, None]
-        cells[key] = _Cell(result.value, cell.order, paid)
+            events[key] = ["tell", *key, order, cell.result, result.value, None]
+        cells[key] = _Cell(result.value, order if changed else cell.order, paid)
         if paid:
             purchase = purchases.setdefault(prices.purchase(key), {})
             first = purchase.setdefault(key, line)
@@ -193,10 +195,13 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
                 why = f"it has another cost in the same table: {sheet.place(first.result.row)}"
                 raise _wrong_cost(sheet, result, why)
     invoiced = _charge(sheet, purchases, prices.charged, events, how.replace)
-    told = [(key, cells[key].result, cells[key].paid) for key in events]
+    told = [(key, cells[key]) for key in events]
     store.change(
         _RECORD,
-        ((*key, *((value, None) if value == UNAVAILABLE else ("known", value)), paid) for key, value, paid in told),
+        (
+            (*key, *((result, None) if result == UNAVAILABLE else ("known", result)), order, paid)
+            for key, (result, order, paid) in told
+        ),
     )
     store.note(*events.values())
     if how.refund:

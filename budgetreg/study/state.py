@@ -118,6 +118,11 @@ class State:
         return self.by_unit(self.paid)
 
     @property
+    def taken(self) -> np.ndarray:
+        """Purchases that count for the limit of an example: ordered, or charged without an order; bool (n, d)."""
+        return self.by_unit((self.orders > 0) | self.paid)
+
+    @property
     def prices(self) -> np.ndarray:
         """What is charged for the next value of each purchase, shape (n, d): nothing if it is charged already."""
         return np.where(self.charged, 0.0, self.costs)

@@ -52,7 +52,7 @@ def test_a_word_for_a_missing_value_is_one_among_values(path: Path) -> None:
     study = budgetreg.Study.create(path, examples=table, targets="y")
     assert study.table()[["a", "y"]].isna().all(axis=None)
     results = pd.DataFrame({"example": range(len(WORDS)), "attribute": "b", "value": WORDS})
-    assert study.tell(results).pending == len(WORDS)
+    assert study.tell(results).values == 0
 
 
 @pytest.mark.parametrize("missing", [None, pd.NA, pd.NaT, " "])

@@ -50,6 +50,25 @@ def test_an_order_contains_the_values_told_for_it(study: budgetreg.Study, tmp_pa
     assert study.tell(tmp_path / "first.csv").values == len(first)
 
 
+def test_late_results_of_a_cancelled_order_belong_to_it(study: budgetreg.Study) -> None:
+    order = study.ask(spend=1000, per_example=2)
+    study.cancel(1)
+    assert study.tell(order).pending == 0
+    study.tell(order.assign(value=1.0))
+    rows = study.bill().by_order
+    assert rows[["order", "paid", "cost"]].to_numpy().tolist() == [[1, len(order), order["cost"].sum()]]
+    with pytest.raises(ConfigError, match="nothing that may be ordered is within these limits"):
+        study.ask(spend=1000, per_example=2)
+
+
+def test_what_was_charged_without_an_order_counts_for_the_limit_of_an_example(study: budgetreg.Study) -> None:
+    study.tell(line(attribute="ecg"))
+    study.tell(line(example="p2", attribute="ecg"), free=True)
+    order = study.ask(spend=1000, per_example=1)
+    assert "p1" not in set(order["example"])
+    assert "p2" in set(order["example"])
+
+
 @pytest.mark.parametrize("cost", ["10.0", None, "NA", 10 * (1 + 1e-12)])
 def test_the_cost_of_the_order_is_accepted(study: budgetreg.Study, cost: object) -> None:
     assert study.tell(line(cost=cost)).cost == 10
