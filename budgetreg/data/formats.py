@@ -165,11 +165,13 @@ def _check_quotes(lines: Iterable[str], separator: str) -> None:
 def _separator_of(path: Path) -> str:
     """Return the separator that gives header and first row as many fields, or else the header the most fields."""
 
-    def fit(separator: str) -> tuple[bool, int]:
+    def fit(separator: str) -> tuple[bool, int, bool]:
         counts: list[int] = []
         with suppress(DataError):  # a wide row may become one endless field; `csv_sheet` reports other errors
             counts += (len(record) for _, record in islice(_records(path, separator), 2))
-        return len(counts) == 2 and counts[0] == counts[1] > 1, counts[0] if counts else 0
+        fits = len(counts) == 2 and counts[0] == counts[1] > 1
+        # Commas may also be decimal marks, or be within names.
+        return fits, counts[0] if counts else 0, fits and separator != ","
 
     return max(_SEPARATORS, key=fit)  # the first one if none is better
 

@@ -286,6 +286,13 @@ def test_targets_and_names_can_be_left_out(tmp_path: Path) -> None:
     assert (added["targets"], added["values"]) == (0, 1)
 
 
+def test_semicolons_separate_where_commas_would_fit_too(tmp_path: Path) -> None:
+    costs = {"sodium, serum": 2, "ecg": 3}
+    study = budgetreg.Study.create(tmp_path / "trial.db", examples=["p1"], id="patient", costs=costs)
+    told = study.tell(written(tmp_path, 'patient;"sodium, serum"\np1;140,5\n'), decimal=",")
+    assert (told.values, study.table()["sodium, serum"].tolist()) == (1, [140.5])
+
+
 LONG = "patient,attribute,value,comment\n007,ecg,1,ok\n"
 
 
