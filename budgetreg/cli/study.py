@@ -14,6 +14,7 @@ from budgetreg.common.errors import ConfigError, DataError, UserError, cut, near
 from budgetreg.common.files import at_home, refuse_foreign, write_atomically
 from budgetreg.common.notices import in_one_line, plural, say
 from budgetreg.data.tables import is_number
+from budgetreg.data.tables import shown as names_shown
 from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,
     alternatives_table,
@@ -130,7 +131,9 @@ def _add(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
         for what, number in added.items()
         if number or what == ("examples" if arguments.table else "new prices")
     )
-    print(in_one_line(f"{arguments.table or keys['costs']}: {counts} added"))
+    new = study.state().attributes[-added["attributes"] :] if added["attributes"] else ()
+    names = f": {names_shown(list(map(quoted, new)))}" if new else ""  # one may be a column that was left out before
+    print(in_one_line(f"{arguments.table or keys['costs']}: {counts} added{names}"))
     _print_size(arguments.study, study)
 
 

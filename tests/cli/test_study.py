@@ -68,7 +68,10 @@ def test_prices_exclusions_and_the_log(here: Path, capsys: pytest.CaptureFixture
     call(capsys, CREATE)
     (here / "new.csv").write_text("attribute,cost\necg,12\nbmi,3\n")
     size = "trial.db: 3 examples, 2 of them with the target outcome; 5 attributes; 4 of 15 values known"
-    assert call(capsys, "study add trial.db costs=new.csv").out == f"new.csv: 1 new price, 1 attribute added\n{size}\n"
+    assert (
+        call(capsys, "study add trial.db costs=new.csv").out
+        == f"new.csv: 1 new price, 1 attribute added: 'bmi'\n{size}\n"
+    )
     assert call(capsys, "study add trial.db costs=new.csv").out == f"new.csv: 0 new prices added\n{size}\n"
     assert call(capsys, "study add trial.db patients.csv drop=[ward] costs=new.csv").out.startswith("patients.csv: 0 ")
     (here / "wide.csv").write_text("patient;ecg;bmi\np1;1,5;20,5\n")
