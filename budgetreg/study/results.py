@@ -15,7 +15,7 @@ from budgetreg.common.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
 from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
 from budgetreg.study.file import StudyFile
-from budgetreg.study.state import excluded_of, sums, words_of
+from budgetreg.study.state import excluded_of, number_as_text, sums, words_of
 
 NEEDED = ("example", "attribute", "value")
 """Columns of a file of results with a row for each value."""
@@ -150,7 +150,7 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
     events: dict[_Pair, list[Any]] = {}
     rows: dict[_Pair, int] = {}
     purchases: dict[_Pair, dict[_Pair, _Line]] = {}
-    for result in _results_of(store, sheet, how):
+    for result in _results_of(store, sheet, how, prices):
         key = result.cell
         cell = cells.get(key, _Cell())
         line = prices.line(sheet, result, cell, unpaid=how.free or cell.free)
@@ -283,7 +283,7 @@ def _cells(store: StudyFile) -> dict[_Pair, _Cell]:
     }
 
 
-def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
+def _results_of(store: StudyFile, sheet: Sheet, how: How, prices: "_Prices") -> Iterator[_Result]:
     """Yield the results in a table, each checked.
 
     A table has a row for each value, and may have more columns; or a row for each example, and a column for each
@@ -314,7 +314,6 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
     sheet = sheet.emptied(words_of(facts), set(sheet.columns).difference(wide or ["value"]))
     for row in range(sheet.n):
         order = _order(sheet, row, orders) if "order" in charged else None
-        cost = _cost(sheet, row, how.decimal) if "cost" in charged else None
         name = sheet.name_at(row, names)
         if name not in examples:
             raise DataError(f"{sheet.where(row, names)}: the study has no {_unknown('example', name, examples)}")
@@ -327,8 +326,9 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How) -> Iterator[_Result]:
             value = _value(sheet, row, column, how.decimal)
             if isinstance(value, float) and None not in usual:
                 _refuse_far(sheet.where(row, column), value, *usual)
-            named = f"{quoted(attribute)} of example {quoted(name)}"
-            yield _Result(row, column, named, (examples[name], number), value, order, cost)
+            named, cell = f"{quoted(attribute)} of example {quoted(name)}", (examples[name], number)
+            cost = _cost(sheet, row, how.decimal, prices.ordered(order, cell)) if "cost" in charged else None
+            yield _Result(row, column, named, cell, value, order, cost)
 
 
 def _unknown(column: str, name: str, known: Collection[str]) -> str:
@@ -357,20 +357,25 @@ def _number(sheet: Sheet, row: int, column: str, decimal: str, hint: str = "") -
     cell = sheet.columns[column][row]
     if decimal == "," and isinstance(cell, str):
         if _POINTS.fullmatch(cell.strip()):
-            where = f"{sheet.where(row, column)}: {quoted(cell)}"
-            raise DataError(
-                f"{where} may have points between thousands: leave them out, and write decimals with a comma"
-            )
+            whole = cell.strip().replace(".", "")
+            way = f"has points between thousands: write {whole}"
+            if cell.count(".") == 1 and "," not in cell:
+                decimals = cell.strip().replace(".", ",")
+                way = f"has a point: if it separates thousands, write {whole}; if decimals, write {decimals}"
+            raise DataError(f"{sheet.where(row, column)}: {quoted(cell)} {way}")
         cell = cell.replace(",", ".")
     if fault := fault_of(cell):
         raise DataError(f"{sheet.where(row, column)}: {fault}{hint}")
     return number_of(cell) or 0.0
 
 
-def _cost(sheet: Sheet, row: int, decimal: str) -> float | None:
-    """Return the cost in a line."""
-    if is_empty(sheet.columns["cost"][row]):
+def _cost(sheet: Sheet, row: int, decimal: str, ordered: float | None) -> float | None:
+    """Return the cost in a line; that of its order may stand there as the order has it, with a point."""
+    cell = sheet.columns["cost"][row]
+    if is_empty(cell):
         return None
+    if ordered is not None and text_of(cell) == number_as_text(ordered):
+        return ordered
     cost = _number(sheet, row, "cost", decimal)
     if cost < 0:
         raise DataError(f"{sheet.where(row, 'cost')}: {cost:g} is below 0: refund=true gives back what was charged")
@@ -410,6 +415,10 @@ class _Prices:
         """Return the purchase of a cell, an example and the first attribute of a group."""
         example, attribute = cell
         return example, self._heads[attribute]
+
+    def ordered(self, order: int | None, cell: _Pair) -> float | None:
+        """Return what a value costs by its line of an order; None if the order does not have it."""
+        return self._ordered.get((order, *cell))
 
     def line(self, sheet: Sheet, result: _Result, cell: _Cell, *, unpaid: bool) -> _Line:
         """Return what a value costs; `unpaid` says that it is free if nobody ordered it."""

@@ -229,7 +229,12 @@ def test_the_studys_own_column_of_names(clinic: budgetreg.Study, tmp_path: Path)
         (
             "patient;ecg\n007;1.500\n",
             {"decimal": ","},
-            "'1.500' may have points between thousands: leave them out, and",
+            "'1.500' has a point: if it separates thousands, write 1500; if decimals, write 1,500",
+        ),
+        (
+            "patient;ecg\n007;1.234,5\n",
+            {"decimal": ","},
+            "'1.234,5' has points between thousands: write 1234,5",
         ),
         (
             "patient;ecg\n007;high\n",
@@ -320,6 +325,13 @@ def test_decimal_commas_and_costs_with_points(clinic: budgetreg.Study, tmp_path:
     text.to_csv(tmp_path / "order.csv", sep=";", index=False)
     assert clinic.tell(tmp_path / "order.csv", decimal=",").invoiced == 0
     assert clinic.bill().total == order["cost"].sum()
+
+
+def test_an_order_with_three_decimals_in_its_costs_is_read(tmp_path: Path) -> None:
+    study = budgetreg.Study.create(tmp_path / "trial.db", examples=["p1"], costs={"ecg": 2.125, "iron": 3.5})
+    order = study.ask(spend=10)
+    order.assign(value="1,5").to_csv(tmp_path / "order.csv", sep=";", index=False)
+    assert study.tell(tmp_path / "order.csv", decimal=",").cost == 5.625
 
 
 def test_names_that_lost_zeros_are_no_new_examples(clinic: budgetreg.Study) -> None:
