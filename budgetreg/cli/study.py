@@ -1,5 +1,6 @@
 """``budgetreg study``: what to buy next, what was bought, and what it cost."""
 
+import csv
 import os
 import sys
 from argparse import Namespace
@@ -106,9 +107,10 @@ def _value(key: str, text: str) -> Any:
 
 
 def _list(text: str) -> list[str]:
-    """Return the words of a list such as ``[a,b]``; brackets may be left out."""
+    """Return the words of a list such as ``[a,b]``; brackets may be left out, and words with commas are in quotes."""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-    return [word.strip() for word in inner.split(",") if word.strip()]
+    (words,) = csv.reader([" ".join(inner.splitlines())], skipinitialspace=True)
+    return [word.strip() for word in words if word.strip()]
 
 
 def _create(path: Path, keys: dict[str, Any]) -> None:

@@ -102,12 +102,19 @@ def examples_of(
     return Examples(sheet, id or ID, target, names, targets, values)
 
 
+def _without(columns: Sequence[str]) -> str:
+    """Return what to type in a shell to leave out columns; names with commas are in quotes."""
+    words = [f'"{name}"' if "," in name else name for name in columns]
+    key = f"drop=[{','.join(words)}]"
+    return f"'{key}'" if " " in key or '"' in key else key
+
+
 def refuse_unknown(sheet: Sheet, columns: Sequence[str], attributes: Collection[str]) -> None:
     """Refuse columns that are no attributes of a study, if there are any."""
     if columns:
         raise DataError(
             f"{sheet.source}: line 1: the study has no attribute {shown(list(map(quoted, columns)))}"
-            f"{nearest(columns[0], attributes)}: leave it out with drop=[{','.join(columns)}]"
+            f"{nearest(columns[0], attributes)}: leave it out with {_without(columns)}"
         )
 
 
@@ -504,7 +511,7 @@ def _refuse_text(sheet: Sheet, values: Mapping[str, Sequence[float | None]], dro
     if droppable:
         way = (
             "write categories as columns of 0 and 1, such as pandas.get_dummies makes, or leave "
-            f"{them} out with drop=[{','.join(text)}]"
+            f"{them} out with {_without(text)}"
         )
     if may_name and len(set(map(text_of, sheet.columns[text[0]]))) == sheet.n:
         way += f"; if it has the examples' names: id={text[0]}"

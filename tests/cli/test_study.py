@@ -1,11 +1,13 @@
 """``budgetreg study``: the commands of a study, their files and their messages."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import budgetreg
+from budgetreg.cli.app import main
 from tests.commands import call
 
 pytestmark = pytest.mark.usefixtures("short_chains")
@@ -93,6 +95,14 @@ def test_prices_exclusions_and_the_log(here: Path, capsys: pytest.CaptureFixture
     assert [event[1] for event in events] == recorded.split()
     assert sum(float(event[-1] or 0) for event in events) == budgetreg.Study("trial.db").bill().total == 0
     assert "iron (excluded)" in call(capsys, "study show trial.db out=figures").out
+
+
+def test_the_advice_to_leave_out_a_column_can_be_typed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, CREATE)
+    (here / "wide.csv").write_text('patient,ecg,"ward, floor",age at test\np1,1,A,3\n')
+    said = call(capsys, "study tell trial.db wide.csv", 3).err
+    assert """'drop=["ward, floor",age at test]'""" in said
+    assert main(["study", "tell", "trial.db", "wide.csv", *shlex.split(said.partition("leave it out with ")[2])]) == 0
 
 
 def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
