@@ -20,7 +20,7 @@ from budgetreg.protocol.plan import Plan
 from budgetreg.runs.models import predict
 from budgetreg.runs.runner import remarks
 from budgetreg.runs.series import Payments, attributes_paid, money_paid, read, read_reveals
-from budgetreg.runs.tables import MODEL, REVEALS, refuse_other
+from budgetreg.runs.tables import MODEL, PREDICTION_COLUMNS, REVEALS, refuse_other
 
 _REFUSED = ("hydra", "experiment")
 _MOST_ROWS = 20
@@ -139,7 +139,11 @@ def predict_rows(arguments: Namespace) -> int:
     for line in predictions.notes:
         say(line)
     column = given.get("id")
-    names = {column: read_sheet(path).column(column, "id names the column to carry through")} if column else {}
+    names = {}
+    if column:
+        # Predictions keep their own names.
+        key = "example" if column in PREDICTION_COLUMNS else column
+        names[key] = read_sheet(path).column(column, "id names the column to carry through")
     content = predictions.as_csv(names).encode()
     if "out" in given:
         out = at_home(given["out"])

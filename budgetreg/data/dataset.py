@@ -122,8 +122,8 @@ class Dataset:
         mask, C = self.available, self.second_moment
         if mask is not None and (mask.dtype != bool or mask.shape != self.X.shape):
             raise ValueError(f"available has shape {mask.shape}; bool of shape {self.X.shape} is needed")
-        if self.two_valued and not np.isin(self.y, (-1.0, 1.0)).all():
-            raise ValueError("two_valued targets must be -1 or +1")
+        if self.two_valued and not np.isin(self.y[~np.isnan(self.y)], (-1.0, 1.0)).all():
+            raise ValueError("two_valued targets must be -1, +1 or unknown")
         if C is not None and C.shape != (self.X.shape[1],) * 2:
             raise ValueError(f"second_moment has shape {C.shape}; (d, d) is needed")
         for array in (self.X, self.y, mask, C):

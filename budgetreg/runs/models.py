@@ -330,7 +330,7 @@ def _error(data: Dataset, predictions: Predictions, learned: Arrays, path: Path,
     there = ~np.isnan(data.y)
     rows = f"{np.count_nonzero(there)} rows of {path}{'' if there.all() else ' that have a target'}"
     if labelled != data.two_valued and y is data.y:
-        targets = "two labels" if data.two_valued else "targets other than two labels"
+        targets = "two labels" if data.two_valued else "no two labels"
         return f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed"
     if labelled and list(data.labels) != learned["labels"].tolist():
         ours, theirs = (" and ".join(map(quoted, labels)) for labels in (learned["labels"].tolist(), data.labels))
@@ -380,7 +380,17 @@ def _table_for(
     if opener(path) is open_libsvm:
         data = parse_file({**options, **_by_index(learned, dropped, path, folder), "missing": None}).load()
         return data, np.arange(data.X.shape[1]), False
-    data = parse_file({**options, "drop": _left_out(learned, names, d, dropped, path)}).load()
+    drop = _left_out(learned, names, d, dropped, path)
+    try:
+        data = parse_file({**options, "drop": drop}).load()
+    except DataError as error:
+        if not names or not target:
+            raise
+        try:  # predictions need no target
+            data = parse_file({**options, "target": NO_TARGET, "drop": [*drop, target]}).load()
+        except DataError:
+            raise error from None
+        data = replace(data, notes=(*data.notes, f"{error}: no error is computed"))
     columns = _columns(learned, data, path)
     return data, columns, bool(dropped) and d == columns.size and not (data.names and _names(learned))
 

@@ -47,7 +47,7 @@ def test_a_dataset_is_read_only() -> None:
         {"X": Dense(X)},
         {"X": np.asfortranarray(X)},
         {"y": Y.astype(int)},
-        {"y": np.array([1.0, np.nan, -1.0])},
+        {"y": np.array([1.0, np.inf, -1.0])},
         {"y": np.array([1.0, 0.0, -1.0])},
         {"scale": 0.0},
         {"scale": np.inf},

@@ -229,6 +229,47 @@ def test_two_labels_have_probabilities(tmp_path, capsys):
     )
 
 
+def labelled(folder):
+    """Learn two labels."""
+    learned = [{**model, "share": np.array(0.5), "explained": np.array(0.5)} for model in LEARNED]
+    fill(folder, learned=learned, names=NAMES, target="y", labels=("no", "yes"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [
+        (["yes", "", "no", "yes"], "on the 3 rows of"),
+        (["yes"] * 4, "'yes' is not a number (text needs exactly two values, not 1): no error is computed"),
+        (["yes", "no", "maybe", "no"], "text needs exactly two values, not 3): no error is computed"),
+        ([1, 1, 1, 1], "the table has no two labels but the run learned labels: no error is computed"),
+    ],
+)
+def test_rows_are_predicted_whatever_their_targets_are(tmp_path, capsys, targets, said):
+    columns = dict(zip(NAMES, X.T.tolist(), strict=True))
+    plain, other = (table(tmp_path / f"{name}.csv", columns) for name in ("plain", "other"))
+    table(other, {**columns, "y": targets})
+    folder = labelled(tmp_path / "labelled")
+    expected = predict(capsys, folder, plain)
+    code, out, err = predict(capsys, folder, other)
+    assert (code, out) == expected[:2]
+    assert said in err
+
+
+def test_a_table_with_wrong_attributes_is_refused_for_these(tmp_path, capsys):
+    columns = dict(zip(NAMES, X.T.tolist(), strict=True)) | {"old": ["a"] * 4, "y": ["yes"] * 4}
+    code, _, err = predict(capsys, labelled(tmp_path / "labelled"), table(tmp_path / "wrong.csv", columns))
+    assert code == 3 and err.count("\n") == 1 and "'old': 'a' is not a number" in err
+
+
+def test_ids_do_not_give_way_to_predictions(tmp_path, capsys):
+    columns = {"label": list("pqrs"), **dict(zip(NAMES, X.T.tolist(), strict=True))}
+    _, out, _ = predict(capsys, labelled(tmp_path / "labelled"), table(tmp_path / "ids.csv", columns), "id=label")
+    lines = [line.split(",") for line in out.splitlines()]
+    assert lines[0] == ["example", "prediction", "probability", "label"]
+    assert [line[0] for line in lines[1:]] == list("pqrs")
+
+
 def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
     short = table(tmp_path / "short.csv", {"rich": X[:, 2], "old": X[:, 0]})
     np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)))
