@@ -138,7 +138,7 @@ def probability(scores: np.ndarray, share: float, explained: float) -> np.ndarra
 
 
 def calibrated(y: np.ndarray, explained: float, examples: int) -> dict[str, np.ndarray]:
-    """Return what `probability` needs, as arrays of a model; nothing if there is only one label.
+    """Return what `probability` needs, as arrays of a model. If there is only one label, nothing is explained.
 
     Parameters
     ----------
@@ -150,14 +150,14 @@ def calibrated(y: np.ndarray, explained: float, examples: int) -> dict[str, np.n
         Examples that were seen.
     """
     share = float((y > 0).mean())
-    if not 0 < share < 1:
-        return {}
-    return {"share": np.array(share), "explained": np.array(min(max(explained, 0.0), 1 - 1 / max(examples, 2)))}
+    explained = min(max(explained, 0.0), 1 - 1 / max(examples, 2)) if 0 < share < 1 else 0.0
+    return {"share": np.array(share), "explained": np.array(explained)}
 
 
 def explained_by_folds(losses: np.ndarray, y: np.ndarray) -> float:
-    """Return R^2 by the mean squared errors (F,) on held-out folds, which tuning has paid for."""
-    return 1 - float(losses.mean()) / float(y.var())
+    """Return R^2 by the mean squared errors (F,) on held-out folds, which tuning has paid for; 0 for equal targets."""
+    variance = float(y.var())
+    return 1 - float(losses.mean()) / variance if variance else 0.0
 
 
 def explained_by_cells(

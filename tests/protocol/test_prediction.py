@@ -212,7 +212,8 @@ def test_what_is_explained_is_kept_possible() -> None:
     assert calibrated(y, 1.7, 20)["explained"] == 1 - 1 / 20
     assert calibrated(y, -0.3, 20)["explained"] == 0
     assert calibrated(y, 0.4, 20) == {"share": 0.75, "explained": 0.4}
-    assert calibrated(np.ones(5), 0.4, 20) == {}
+    assert calibrated(np.ones(5), 0.4, 20) == {"share": 1, "explained": 0}
+    assert explained_by_folds(np.array([0.5]), np.ones(5)) == 0
     assert explained_by_folds(np.array([0.2, 0.4]), np.array([-1.0, 1.0])) == pytest.approx(0.7)
 
 
