@@ -157,7 +157,7 @@ def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
-    If no k is asked for, powers of 2 and d are tried. If no learners on full rows are named, those that impute missing
+    If no k is asked for, powers of 2 and d are tried; all is d for learners that tune nothing. If no learners on full rows are named, those that impute missing
     values are compared with all attributes, too, as no tuning looks beyond what they pay for. Where values are missing,
     they take the place of those that need all.
 
@@ -183,7 +183,11 @@ def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Con
     rows = [name for name in asked if name in full]
     if EVERY in budgets and not rows:
         rows = _payable([*full, *advised(WITH_GAPS)] if data.available is None else _full_rows_with_gaps(d), choices)
-    cells = [(name, int(k)) for k in budgets if k != EVERY for name in limited] + [(name, d) for name in rows]
+    cells = [(name, int(k)) for k in budgets if k != EVERY for name in limited]
+    if EVERY in budgets:
+        tuned = members(lambda learner: bool(learner.tuned))
+        cells += [(name, d) for name in limited if name not in tuned and d <= most]
+    cells += [(name, d) for name in rows]
     configs = [configured(*cell) for cell in dict.fromkeys(cells)]
     if not configs:
         raise ConfigError(f"k={options.get('k')}: none of these learners has a budget then; add numbers to k, or all")
