@@ -141,7 +141,8 @@ def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
             reader = csv.reader(read(text), delimiter=separator, skipinitialspace=True)
             for record in reader:
                 if len(record) > 1 or lines[-1].strip(" \t\r\n"):  # pandas skips blank lines, but not ""
-                    _check_quotes(lines, separator)
+                    if any('"' in line for line in lines):
+                        _check_quotes(lines, separator)
                     yield before + 1, record
                 before = reader.line_num
                 lines.clear()
