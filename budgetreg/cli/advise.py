@@ -157,9 +157,9 @@ def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:
     """Return the configurations of all cells: learners on a budget for each k, those that see full rows once.
 
-    If no k is asked for, powers of 2 and d are tried; all is d for learners that tune nothing. If no learners on full rows are named, those that impute missing
-    values are compared with all attributes, too, as no tuning looks beyond what they pay for. Where values are missing,
-    they take the place of those that need all.
+    If no k is asked for, powers of 2 and d are tried; all is d for learners that tune nothing. If no learners on full
+    rows are named, those that impute missing values are compared with all attributes, too, as no tuning looks beyond
+    what they pay for. Where values are missing, they take the place of those that need all.
 
     Raises
     ------
