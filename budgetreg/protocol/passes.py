@@ -6,7 +6,9 @@ more examples than are expected. The draws for an example depend on the examples
 rehearsal pays shows where the money ends. Values beyond that end change nothing. Then the pass runs to that end, with
 the same draws. Of the rehearsal it uses plans that were made before its first checkpoint, because these take long.
 Learners that plan by the number of examples may draw other attributes then. If they would pay more, they run again on
-fewer examples.
+fewer examples. If they pay so little that the rest would have paid for any one of the examples, they run again on more,
+a few times at most, and the longest run that the money pays for is kept. Where such a run ends may depend on values
+that it does not see, by what the others would have paid.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,6 +36,9 @@ Evaluate = Callable[[int, np.ndarray, Origin], Any]
 
 _MORE = 1.25
 """Examples of a first rehearsal, as a multiple of those that are expected."""
+
+_LONGER = 6
+"""Runs after the first one that the money pays for, at most. Few need more than two."""
 
 _ROUNDING = 1e-9  # of a sum of money, relative
 
@@ -255,7 +260,9 @@ def advance_within_total(
     Returns
     -------
     PassResult
-        It has C checkpoints. They divide the money as those of the plan divide its examples.
+        It has C checkpoints. They divide the money about as those of the plan divide its examples. What is left of the
+        money is less than the most expensive example has cost, unless all examples were seen or no longer run that
+        the money pays for was found.
 
     Raises
     ------
@@ -281,11 +288,27 @@ def advance_within_total(
         if ends[-1] < n or n == most:
             break
         n = min(most, 2 * n)
+    longest: PassResult | None = None
+    too_many, attempts = n if ends[-1] < n else most + 1, _LONGER
     while ends[-1] >= len(planned):
-        result, at_most = run(False, *ends)
-        if at_most[-1] == ends[-1]:
-            return result
-        ends = at_most
+        result, (*_, last) = run(False, *ends)
+        if last < ends[-1]:
+            too_many = ends[-1]
+        else:
+            assert result.expenses is not None
+            longest, paid = result, result.expenses[:, best_in_final[-1]]
+            spent = paid.sum()
+            if plan.money - spent < paid.max():
+                return longest
+            last = int(min(too_many, last * plan.money / (spent or 1.0)))
+        if longest is not None:
+            least = longest.checkpoints[-1]
+            if not least < last < too_many:  # what was paid does not show how many more examples to try
+                last = (least + too_many) // 2
+            if last == least or attempts == 0:
+                return longest
+            attempts -= 1
+        ends = moved(ends, last)
     raise ConfigError(
         f"{plan.total}: the draws of {plan.config.algo.name} leave money for {max(ends[-1], 0)} examples in one "
         f"repetition, fewer than the {len(planned)} checkpoints; use a larger total, or checkpoints=1"
@@ -314,6 +337,24 @@ def affordable(expenses: np.ndarray, amounts: np.ndarray, best_in_final: np.ndar
         int(np.searchsorted(spent[:, g], amount * (1 + _ROUNDING), side="right"))
         for amount, g in zip(amounts, best_in_final, strict=True)
     ]
+    return _increasing(ends)
+
+
+def moved(ends: tuple[int, ...], last: int) -> tuple[int, ...]:
+    """Return checkpoints that end at another number of examples.
+
+    The earlier ones stay where they are if they can: learners that plan at checkpoints then draw the same attributes,
+    so that it is known what they will pay. If the last one moves by more than its distance from the one before, all
+    move in proportion.
+    """
+    *earlier, end = ends
+    if earlier and abs(last - end) >= end - earlier[-1]:
+        earlier = [checkpoint * last // end for checkpoint in earlier]
+    return _increasing([*earlier, last])
+
+
+def _increasing(ends: list[int]) -> tuple[int, ...]:
+    """Return numbers of examples, lowered as little as needed to increase, each but the last one at least 1."""
     for at in range(len(ends) - 2, -1, -1):
         ends[at] = min(ends[at], ends[at + 1] - 1)
     return tuple(max(end, at + 1) if at < len(ends) - 1 else end for at, end in enumerate(ends))

@@ -19,6 +19,7 @@ from budgetreg.data.dataset import Groups
 from budgetreg.data.registry import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
+from budgetreg.protocol.passes import moved
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import parts_of
 from budgetreg.revealed.collection import Collected
@@ -163,6 +164,48 @@ def test_cheap_draws_see_more_examples_than_were_expected(tmp_path):
     assert result["run"]["cost_total"] <= 2500
     whole = result["curve"][-1]["examples"] == plan.n_train
     assert whole or result["run"]["cost_total"] > 2490
+
+
+@pytest.fixture
+def own_prices(tmp_path: Path) -> list[str]:
+    """Keys of a table of 200 rows, four draws of which cost 26 at most."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 12)) + 0.5 * rng.normal(size=(200, 12))
+    table = pd.DataFrame(X, columns=[f"c{i}" for i in range(12)])
+    table.assign(y=X[:, 0] + X[:, 9] + 0.3 * rng.normal(size=200)).to_csv(tmp_path / "own.csv", index=False)
+    prices = enumerate([1, 1, 2, 2, 3, 3, 5, 5, 8, 8, 0.1, 0.3])
+    (tmp_path / "prices.csv").write_text("\n".join(["attribute,cost", *(f"c{i},{price}" for i, price in prices)]))
+    return ["dataset=file", f"dataset.path={tmp_path / 'own.csv'}", f"dataset.costs={tmp_path / 'prices.csv'}", "k=4"]
+
+
+def test_money_that_pays_for_more_examples_is_spent_unless_the_draws_would_become_too_expensive(own_prices):
+    """The first tenth of the examples chooses the attributes of all others, which may be others in a longer run."""
+    repetitions = [0, 3, 4, 5]
+    own = [*own_prices, "algo=fixed_subset", "repetitions=6", "pilot=0"]
+    plan = planned(*own, "total=500", "checkpoints=1")
+    for repetition, result in zip(repetitions, run_repetitions(plan, repetitions, lambda done: None), strict=True):
+        spent, examples = result["run"]["cost_total"], result["curve"][-1]["examples"]
+        assert spent <= 500
+        if spent <= 500 - 26:
+            (longer,) = run_repetitions(planned(*own, f"checkpoints=[{examples + 1}]"), [repetition], lambda done: None)
+            assert longer["run"]["cost_total"] > 500
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_draws_that_are_planned_at_checkpoints_spend_the_money_but_for_one_example(own_prices):
+    plan = planned(*own_prices, "algo=aemr", "total=500", "repetitions=4", "checkpoints=6")
+    for result in run_repetitions(plan, [0, 1, 2, 3], lambda done: None):
+        assert 500 - 26 < result["run"]["cost_total"] <= 500
+        assert len({point["examples"] for point in result["curve"]}) == 6
+
+
+def test_checkpoints_stay_where_they_are_while_the_last_one_moves_little():
+    assert moved((4, 10, 20), 29) == (4, 10, 29)
+    assert moved((4, 10, 20), 11) == (4, 10, 11)
+    assert moved((4, 10, 20), 40) == (8, 20, 40)
+    assert moved((4, 10, 20), 5) == (1, 2, 5)
+    assert moved((4, 10, 20), 3) == (1, 2, 3)
+    assert moved((20,), 7) == (7,)
 
 
 def test_full_rows_spend_the_money_but_for_less_than_one_row():
