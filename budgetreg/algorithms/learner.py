@@ -63,8 +63,8 @@ class SideInformation:
         For learners that choose how many attributes they see of each example (`Learner.chooses_k`): what they may
         spend. Checkpoints are then amounts, the last of which is the total.
     rehearsed : dict or None
-        What learners keep of a rehearsal (see `budgetreg.protocol.passes`) for the pass that follows: until its first
-        checkpoint, the pass sees the same. None if there is none.
+        What learners keep of a rehearsal (see `budgetreg.protocol.passes`) for the runs that follow: as long as they
+        have the same checkpoints, they see the same. None if there is none.
     """
 
     k: int
@@ -76,7 +76,7 @@ class SideInformation:
     prices: np.ndarray | None = None
     zero_is_meaningful: bool = True
     purse: Purse | None = None
-    rehearsed: dict[int, Any] | None = None
+    rehearsed: dict[Any, Any] | None = None
 
     @property
     def split(self) -> BudgetSplit:

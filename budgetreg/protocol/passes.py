@@ -4,7 +4,8 @@ A final pass that a total in money ends sees as many examples as it pays for, gi
 known once its attributes are drawn, but learners are given the number of examples beforehand. So a pass is rehearsed on
 more examples than are expected. The draws for an example depend on the examples before it alone, so that what the
 rehearsal pays shows where the money ends. Values beyond that end change nothing. Then the pass runs to that end, with
-the same draws. Of the rehearsal it uses plans that were made before its first checkpoint, because these take long.
+the same draws. It uses plans and outputs of earlier runs that had the same checkpoints until then, because these take
+long.
 Learners that plan by the number of examples may draw other attributes then. If they would pay more, they run again on
 fewer examples. If they pay so little that the rest would have paid for any one of the examples, they run again on more,
 a few times at most, and the longest run that the money pays for is kept. Where such a run ends may depend on values
@@ -120,7 +121,7 @@ def advance(
     settings: Settings,
     progress: Progress,
     cells: Cells,
-    rehearsed: dict[int, Any] | None = None,
+    rehearsed: dict[Any, Any] | None = None,
 ) -> list[PassResult]:
     """Run passes, as many at a time as the plan allows; no number of any depends on which others there are.
 
@@ -167,7 +168,7 @@ def _advance_batch(
     ends: list[int],
     opened: Progress,
     cells: Cells,
-    rehearsed: dict[int, Any] | None,
+    rehearsed: dict[Any, Any] | None,
 ) -> list[PassResult]:
     """Run passes together, all of which stop at some numbers of examples, see `advance`."""
     config = plan.config
@@ -269,7 +270,7 @@ def advance_within_total(
     ConfigError
         If the total does not pay for C examples, which only draws of unlimited number can cause.
     """
-    rehearsed: dict[int, Any] = {}
+    rehearsed: dict[Any, Any] = {}
 
     def run(rehearsal: bool, *ends: int) -> tuple[PassResult, tuple[int, ...]]:
         """Return the result, and the numbers of examples that the amounts pay for, by what it has cost."""

@@ -199,6 +199,24 @@ def test_draws_that_are_planned_at_checkpoints_spend_the_money_but_for_one_examp
         assert len({point["examples"] for point in result["curve"]}) == 6
 
 
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("algo", slow_but(["aemr"], ["aeml", "aemr"]))
+def test_longer_runs_do_not_compute_again_what_has_not_changed(own_prices, algo, monkeypatch):
+    plan = planned(*own_prices, f"algo={algo}", "total=500", "repetitions=4", "checkpoints=6")
+    runs, chain = [], Posterior.moments
+
+    def counted(self, *args):
+        runs.append(0)
+        return chain(self, *args)
+
+    monkeypatch.setattr(Posterior, "moments", counted)
+    recalled = journaled(plan, [0, 3])
+    once = len(runs)
+    monkeypatch.setattr(PlannedDrawsLearner, "remember", lambda *args: None)
+    assert journaled(plan, [0, 3]) == recalled
+    assert len(runs) > 2.2 * once
+
+
 def test_checkpoints_stay_where_they_are_while_the_last_one_moves_little():
     assert moved((4, 10, 20), 29) == (4, 10, 29)
     assert moved((4, 10, 20), 11) == (4, 10, 11)

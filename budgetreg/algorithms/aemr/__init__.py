@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -75,19 +75,24 @@ class TargetRegressionLearner(PlannedDrawsLearner):
         chains, draws = zip(*(rng.spawn(2) for rng in rngs), strict=True)
         posterior = Posterior(d + 1, min(self.n_factors, d), chains, doubted=True)
         for collected in self.collected(accessor, checkpoints, rngs, given):
-            if (recalled := self.recalled(collected, checkpoints[0], given)) is not None:
-                posterior, draws = recalled
+            if (recalled := self.recalled(collected, checkpoints, given)) is not None:
+                (posterior, draws), outputs = recalled
+                if collected.is_checkpoint:
+                    yield collected.examples, outputs
                 continue
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised, moments = posterior_of(posterior, collected, rescaled, given, chain=False)
             inflation = np.where(rescaled.has_variance[:, None], rescaled.inflation, np.inf)
             known = Known(standardised, moments, inflation)
+            planned: Sequence[Any] = ()
+            outputs = None
             if collected.is_checkpoint:
-                yield collected.examples, rescaled.as_revealed(average_regressors(known, draws, **centring))
+                outputs = rescaled.as_revealed(average_regressors(known, draws, **centring))
+                yield collected.examples, outputs
             if collected.is_plan:
                 parts = expected_parts(known, draws, **centring)
                 planned = plan_by_posterior(collected, standardised, moments, parts, centred=given.centred)
-                self.remember(collected, given, planned, (posterior, draws))
+            self.remember(collected, checkpoints, given, planned, (posterior, draws), outputs)
 
     @property
     def words(self) -> Sequence[str]:

@@ -69,20 +69,31 @@ class PlannedDrawsLearner(PairwiseLearner):
         return collect(accessor, checkpoints, rngs, given.k, given.prices)
 
     @staticmethod
-    def recalled(collected: Collected, first_checkpoint: int, given: SideInformation) -> Any:
-        """Plan as in a rehearsal, and return the state that the learner had then; None if there was no such plan."""
-        kept = (given.rehearsed or {}).get(collected.examples)
-        if kept is None or collected.examples >= first_checkpoint:
+    def recalled(collected: Collected, checkpoints: Sequence[int], given: SideInformation) -> Any:
+        """Plan as in an earlier run, and return its state and outputs then; None if there was no such run."""
+        kept = (given.rehearsed or {}).get(_history(collected, checkpoints))
+        if kept is None:
             return None
-        planned, state = deepcopy(kept)
-        collected.plan(*planned)
-        return state
+        planned, state = deepcopy(kept[:2])
+        if collected.is_plan:
+            collected.plan(*planned)
+        return state, kept[2]
 
     @staticmethod
-    def remember(collected: Collected, given: SideInformation, planned: Sequence[Any], state: Any) -> None:
-        """Keep a plan, as arguments of `Collected.plan`, and the state of the learner after it."""
-        if given.rehearsed is not None and collected.examples not in given.rehearsed:
-            given.rehearsed[collected.examples] = deepcopy((planned, state))
+    def remember(
+        collected: Collected,
+        checkpoints: Sequence[int],
+        given: SideInformation,
+        planned: Sequence[Any],
+        state: Any,
+        outputs: np.ndarray | None,
+    ) -> None:
+        """Keep a plan, as arguments of `Collected.plan`, the state of the learner after it, and its outputs.
+
+        Those at the last checkpoint are not kept, as no two runs end alike.
+        """
+        if given.rehearsed is not None and collected.examples < checkpoints[-1]:
+            given.rehearsed[_history(collected, checkpoints)] = *deepcopy((planned, state)), outputs
 
     @property
     def cost_aware(self) -> Sequence[str]:
@@ -111,6 +122,11 @@ class PlannedDrawsLearner(PairwiseLearner):
         """Return for captions which attributes of an example are seen."""
         everything = self.draws == "everything"
         return "all values that exist" if everything else "k attributes per example, drawn by what is known of them"
+
+
+def _history(collected: Collected, checkpoints: Sequence[int]) -> Any:
+    """Return what decides the state of a learner, with what it has seen: where it stopped before, and why it stops."""
+    return collected.examples, collected.is_plan, tuple(each for each in checkpoints if each <= collected.examples)
 
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
@@ -167,17 +183,22 @@ class FactorRegression(PlannedDrawsLearner):
         d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
         posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
         for collected in self.collected(accessor, checkpoints, rngs, given):
-            if (recalled := self.recalled(collected, checkpoints[0], given)) is not None:
-                posterior = recalled
+            if (recalled := self.recalled(collected, checkpoints, given)) is not None:
+                posterior, outputs = recalled
+                if collected.is_checkpoint:
+                    yield collected.examples, outputs
                 continue
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
             standardised, moments = posterior_of(posterior, collected, rescaled, given)
+            planned: Sequence[Any] = ()
+            outputs = None
             if collected.is_checkpoint:
                 outputs = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
-                yield collected.examples, rescaled.as_revealed(outputs)
+                outputs = rescaled.as_revealed(outputs)
+                yield collected.examples, outputs
             if collected.is_plan:
                 planned = plan_by_posterior(collected, standardised, moments, centred=given.centred)
-                self.remember(collected, given, planned, posterior)
+            self.remember(collected, checkpoints, given, planned, posterior, outputs)
 
     @property
     def words(self) -> Sequence[str]:
