@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.aemr import TargetRegressionLearner
-from budgetreg.algorithms.aemr.target_regression import CompleteRegression
+from budgetreg.algorithms.aemr import TargetRegressionLearner, target_regression
+from budgetreg.algorithms.aemr.target_regression import CompleteRegression, solve
 from budgetreg.algorithms.factors.posterior import Posterior
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.metering.accessor import Accessor
@@ -42,8 +42,13 @@ def test_complete_rows_give_the_regression_alone_and_run_no_chain(monkeypatch):
         raise AssertionError("a chain is run")
 
     solved = []
-    solve = CompleteRegression.solve
-    monkeypatch.setattr(CompleteRegression, "solve", lambda *its: solved.append(solve(*its)) or solved[-1])
+
+    def noted(regressions, rngs, tails, *, for_draws):
+        assert all(isinstance(each, CompleteRegression) for each in regressions)
+        solved.extend(solve(regressions, rngs, tails, for_draws=for_draws))
+        return solved[-len(regressions) :]
+
+    monkeypatch.setattr(target_regression, "solve", noted)
     monkeypatch.setattr(Posterior, "moments", refused)
     X, y = line(60, 4)
     orders = shuffled(2, 60)

@@ -18,6 +18,7 @@ from budgetreg.algorithms.aemr.target_regression import (
     WeightsPrior,
     averaged,
     expected_parts,
+    solve,
 )
 from budgetreg.estimators import ESTIMATORS
 from budgetreg.metering.table import WithIntercept
@@ -129,7 +130,7 @@ def test_shifts_of_values_and_origin_change_nothing() -> None:
         origin=given.origin + shift[:-1],
     )
     before, after = TargetRegression(*given), TargetRegression(*moved)
-    w, moved_w = (regression.solve(np.random.default_rng(2)).mean for regression in (before, after))
+    w, moved_w = (solved(regression, 2).mean for regression in (before, after))
     np.testing.assert_allclose(moved_w, w, rtol=1e-9)
     np.testing.assert_allclose(after.predicted(w), before.predicted(w), rtol=1e-9)
     np.testing.assert_allclose(after.log_densities(w), before.log_densities(w), rtol=1e-9)
@@ -152,7 +153,7 @@ def test_a_target_in_half_the_units_has_regressors_of_twice_the_size() -> None:
         first=given.first * units,
         origin=given.origin * units,
     )
-    w, w_of_twice = (TargetRegression(*each).solve(np.random.default_rng(2)).mean for each in (given, twice))
+    w, w_of_twice = (solved(TargetRegression(*each), 2).mean for each in (given, twice))
     np.testing.assert_allclose(w_of_twice, 2 * w, rtol=1e-9)
 
 
@@ -181,9 +182,31 @@ def test_a_regressor_equals_a_listing(complete: bool) -> None:
     assert (regression.complete, regression.examples) == (complete, len(given.conditional(np.eye(6)[0])[2]))
     shares = softmax([regression.log_densities(draws.mean).sum() - tails * draws.parameters for draws in chains])
     assert complete or 0.01 < shares[0] < 0.99
-    solved = regression.solve(np.random.default_rng(3), tails)
-    for result, of in zip(solved, zip(*chains, strict=True), strict=True):
+    for result, of in zip(map(np.asarray, solved(regression, 3, tails)), zip(*chains, strict=True), strict=True):
         np.testing.assert_allclose(result, shares @ np.stack(of), rtol=1e-3, atol=1e-5)
+
+
+def solved(regression: TargetRegression, rng: int | np.random.Generator, tails: float = 1.0) -> Draws:
+    """Return the draws of one regression."""
+    (draws,) = solve([regression], [np.random.default_rng(rng)], [tails])
+    return draws
+
+
+def test_regressions_that_are_solved_together_are_independent() -> None:
+    given = [TargetRegression(*problem((2, 4, 7), T=T)) for T in (12, 20, 15)]
+    rngs = [np.random.default_rng(f) for f in range(3)]
+    for f, draws in enumerate(solve(given, rngs, [1.5, 1.0, 2.0], for_draws=True)):
+        alone = solve(given[f : f + 1], [np.random.default_rng(f)], [[1.5, 1.0, 2.0][f]], for_draws=True)
+        for together, of in zip(draws, alone[0], strict=True):
+            np.testing.assert_array_equal(together, of)
+
+
+def drawn(
+    prior: WeightsPrior, equations: Equations, rng: Any, sweeps: tuple[int, int], *, form: np.ndarray, penalty: float
+) -> Draws:
+    """Return the draws of one chain."""
+    (draws,) = prior.draw([equations], [rng], sweeps, forms=[form], penalties=[penalty])
+    return draws
 
 
 def listed(given: Any, rng: np.random.Generator, belief: float, *, complete: bool, large: bool) -> Draws:
@@ -197,12 +220,12 @@ def listed(given: Any, rng: np.random.Generator, belief: float, *, complete: boo
     form = (np.array(of_sums) - single - single[:, None]) / 2
     v, T = y.var(), len(y)
     s, u, penalty, penalties = v / 2, np.full(T, v / 2), 0.0, []
-    prior, grid = WeightsPrior(6, v, large=large), np.geomspace(1e-3, 1.5, 80) * v
+    prior, grid = WeightsPrior(6, [v], large=large), np.geomspace(1e-3, 1.5, 80) * v
     for turn in range(rounds):
         inverse = np.diag(1 / (s + u))
         equations = Equations(H.T @ inverse @ H, H.T @ inverse @ y, y @ inverse @ y)
         sweeps = module._SWEEPS if turn < rounds - 1 else tuple(module._MORE * count for count in module._LAST)
-        draws = prior.draw(equations, rng, sweeps, form=form, penalty=penalty)
+        draws = drawn(prior, equations, rng, sweeps, form=form, penalty=penalty)
         w = draws.mean
         if not complete:
             w = w * min(1.0, np.sqrt(v / (w @ given.M @ w)))
@@ -232,7 +255,7 @@ def test_weights_explain_at_most_the_variance_of_the_target() -> None:
     S = np.argsort(rng.random((T, 3)), axis=1)[:, :2]
     S[0] = [0, 3]
     regression = regression_of(X, y, S, np.eye(4))
-    w = regression.solve(rng).mean
+    w = solved(regression, rng).mean
     assert 0 < w @ w <= regression.variance * (1 + 1e-9)
 
 
@@ -247,7 +270,7 @@ def regression_of(X: np.ndarray, y: np.ndarray, attributes: np.ndarray, M: np.nd
 def test_complete_rows_with_little_noise_give_least_squares() -> None:
     X, y = line(300, 5, noise=0.1)
     M = X.T @ X / 300
-    w = regression_of(X, y, np.tile(np.arange(5), (300, 1)), M).solve(np.random.default_rng(4)).mean
+    w = solved(regression_of(X, y, np.tile(np.arange(5), (300, 1)), M), 4).mean
     best = np.linalg.lstsq(X, y)[0]
     assert (w - best) @ M @ (w - best) <= 1e-4 * best @ M @ best
 
@@ -258,7 +281,7 @@ def test_few_large_weights_are_found_as_no_ridge_regressor_finds_them() -> None:
     truth[:3] = [1, -1, 1]
     y = X @ truth + 0.3 * rng.normal(size=T)
     S = np.argsort(rng.random((T, d)), axis=1)[:, :4]
-    w = regression_of(X, y, S, np.eye(d)).solve(rng).mean
+    w = solved(regression_of(X, y, S, np.eye(d)), rng).mean
     seen = np.where((S[:, :, None] == np.arange(d)).any(axis=1), X, 0.0)
     ridge = [np.linalg.solve(seen.T @ seen + penalty * np.eye(d), seen.T @ y) for penalty in np.geomspace(0.1, 1e4, 30)]
     assert np.square(w - truth).sum() < 0.5 * min(np.square(r - truth).sum() for r in ridge)
@@ -280,8 +303,8 @@ def test_sweeps_equal_a_listing(start: bool) -> None:
     """In each third sweep, weights are drawn in turn, and whether they are large before their value is known."""
     p, v, A, penalty = 5, 2.0, np.diag(np.arange(1.0, 6)), 0.7
     given, rng = equations(p, 9), np.random.default_rng(7)
-    prior = WeightsPrior(p, v, large=start)
-    draws = prior.draw(given, np.random.default_rng(7), (2, 3), form=A, penalty=penalty)
+    prior = WeightsPrior(p, [v], large=start)
+    draws = drawn(prior, given, np.random.default_rng(7), (2, 3), form=A, penalty=penalty)
     t, pi, large, w, kept = (
         (v / p, 0.5, np.ones(p, dtype=bool), np.zeros(p), [])
         if start
@@ -323,8 +346,8 @@ def test_few_weights_of_many_are_found_from_each_start(start: bool) -> None:
     X = rng.normal(size=(400, p))
     y = X[:, :3].sum(axis=1) + rng.normal(size=400)
     given = Equations(X.T @ X, X.T @ y, float(y @ y))
-    prior = WeightsPrior(p, float(y.var()), large=start)
-    w = prior.draw(given, rng, (60, 40), form=np.zeros((p, p)), penalty=0.0).mean
+    prior = WeightsPrior(p, [float(y.var())], large=start)
+    w = drawn(prior, given, rng, (60, 40), form=np.zeros((p, p)), penalty=0.0).mean
     np.testing.assert_allclose(w[:3], 1, atol=0.2)
     assert np.square(w[3:]).sum() < 0.05
 
@@ -339,10 +362,10 @@ def test_overwhelming_data_give_least_squares_and_no_data_give_0() -> None:
     p, rng, zero = 5, np.random.default_rng(9), np.zeros((5, 5))
     few = equations(p, 100)
     given = Equations(1e4 * few.Q, 1e4 * few.r, 1e4 * few.squares)
-    draws = WeightsPrior(p, 1.0, large=True).draw(given, rng, (5, 10), form=zero, penalty=0.0)
+    draws = drawn(WeightsPrior(p, [1.0], large=True), given, rng, (5, 10), form=zero, penalty=0.0)
     np.testing.assert_allclose(draws.mean, np.linalg.solve(given.Q, given.r), rtol=1e-3)
-    none = WeightsPrior(p, 1.0, large=True).draw(
-        Equations(zero, np.zeros(p), 0.0), rng, (5, 10), form=zero, penalty=0.0
+    none = drawn(
+        WeightsPrior(p, [1.0], large=True), Equations(zero, np.zeros(p), 0.0), rng, (5, 10), form=zero, penalty=0.0
     )
     assert not none.mean.any()
 
@@ -352,16 +375,16 @@ def test_the_effective_number_of_weights_is_all_that_the_data_show() -> None:
     x = rng.normal(size=(4000, p)) * [1, 1, 1, 1, 0, 0]  # nothing is seen of the last two
     y = x @ np.ones(p) + rng.normal(size=4000)
     equations = Equations(x.T @ x, x.T @ y, float(y @ y))
-    draws = WeightsPrior(p, float(y.var()), large=True).draw(
-        equations, rng, (50, 4000), form=np.zeros((p, p)), penalty=0.0
-    )
+    prior = WeightsPrior(p, [float(y.var())], large=True)
+    draws = drawn(prior, equations, rng, (50, 4000), form=np.zeros((p, p)), penalty=0.0)
     assert draws.parameters == pytest.approx(4, rel=0.05)
 
 
 def test_the_penalty_shrinks_the_weights_along_its_form() -> None:
     p, A = 5, np.diag([1.0, 0, 0, 0, 0])
     free, penalised = (
-        WeightsPrior(p, 1.0, large=True).draw(
+        drawn(
+            WeightsPrior(p, [1.0], large=True),
             Equations(1000 * np.eye(p), np.full(p, 1000.0), 5000.0),
             np.random.default_rng(9),
             (5, 20),
@@ -410,7 +433,9 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
     given = moments(standardised)
     origin = standardised.origin(given, **both)
     known = Known(standardised, given, np.stack([inflation] * 3))
-    first, second, factors, complete = averaged(known, origin, 1, np.random.default_rng(11), intercept=intercept)
+    first, second, factors, complete = averaged(
+        known, origin, [np.random.default_rng(11 + abs(f - 1)) for f in range(3)], intercept=intercept
+    )[1]
     assert complete is (k == 5)
 
     ((attributes, scaled),) = [(block.attributes[1], block.values[1]) for block in standardised.blocks]
@@ -420,7 +445,7 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
     by_factors = np.linalg.solve(about[np.ix_(live, live)], about[live, d])
     kind = TargetRegression if k < d else CompleteRegression
     regression = kind([(attributes, scaled)], live, M, given.first[1], origin[1])
-    draws, share = regression.solve(np.random.default_rng(11)), 1.0
+    draws, share = solved(regression, 11), 1.0
     regressed = draws.mean
     if k < d:
         gains = regression.log_densities(regressed) - regression.log_densities(by_factors)
@@ -458,10 +483,12 @@ def test_outputs_have_the_regressor_of_the_average(
     standardised = StandardisedEntries(streams(d), d, **both)
     given = moments(standardised)
     draws = module.Draws(best, 0.0, 0.0, best**2, 0.0)
-    monkeypatch.setattr(TargetRegression, "solve", lambda self, rng, tails: draws)
+    monkeypatch.setattr(module, "solve", lambda regressions, rngs, tails, *, for_draws: [draws] * len(regressions))
     monkeypatch.setattr(TargetRegression, "log_densities", lambda self, w: np.full(60, 1e3 * np.array_equal(w, best)))
     origin, known = standardised.origin(given, **both), Known(standardised, given, np.ones((3, d)))
-    first, second, *_ = averaged(known, origin, 1, np.random.default_rng(11), intercept=intercept)
+    first, second, *_ = averaged(
+        known, origin, [np.random.default_rng(11 + abs(f - 1)) for f in range(3)], intercept=intercept
+    )[1]
     assert np.linalg.eigvalsh(second - np.outer(first, first))[0] > 0
     average = Moments(np.stack([first] * 3), np.stack([second] * 3))
     before, after = (standardised.regressors(each, **both) for each in (given, average))
@@ -482,8 +509,9 @@ def test_streams_without_anything_to_regress_keep_their_moments(intercept: bool)
     standardised = StandardisedEntries(streams(), 4, **both)
     given = moments(standardised)
     origin, known = standardised.origin(given, **both), Known(standardised, given, np.full((3, 4), 1.5))
+    averages = averaged(known, origin, [np.random.default_rng(0)] * 3, intercept=intercept)
     for f in (0, 2):
-        first, second, factors, _ = averaged(known, origin, f, np.random.default_rng(0), intercept=intercept)
+        first, second, factors, _ = averages[f]
         np.testing.assert_array_equal(first, given.first[f])
         np.testing.assert_array_equal(second, given.second[f])
         np.testing.assert_array_equal(factors, known.inflation[f])
@@ -499,7 +527,9 @@ def test_parts_are_the_second_moments_of_the_weights_in_units_of_the_columns() -
     parts = expected_parts(known, [np.random.default_rng(f) for f in range(3)], **both)
     regression, _ = known.regression(standardised.origin(given, **both), 1)
     C = given.second[1] - np.outer(given.first[1], given.first[1])
-    expected = regression.solve(np.random.default_rng(1), for_draws=True).square * np.diagonal(C)[live]
+    assert regression is not None
+    (draws,) = solve([regression], [np.random.default_rng(1)], [1.0], for_draws=True)
+    expected = draws.square * np.diagonal(C)[live]
     np.testing.assert_allclose(parts[1, live], expected, rtol=1e-12)
     assert parts[1, 1] == 0 and not parts[[0, 2]].any()
 

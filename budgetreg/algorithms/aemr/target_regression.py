@@ -20,8 +20,9 @@ half-Cauchy distribution as a mixture of inverse gamma distributions.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from itertools import groupby
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -47,6 +48,9 @@ _NOISES = np.geomspace(1e-3, 1.5, 80)[:, None]
 _CHUNK, _MAX_INVERSES = 2**21, 2**27
 """Entries of the inverses A that are computed at a time, and of all that are kept. If examples show so many attributes
 that there would be more, the first examples that fit are used."""
+
+_AT_ONCE = 2**22
+"""Entries of the matrices of streams that are solved together: NumPy's calls take longer than small systems do."""
 
 
 class TargetRegression:
@@ -89,7 +93,7 @@ class TargetRegression:
         first: np.ndarray,
         origin: np.ndarray,
     ) -> None:
-        self._p, self._M, self._means = len(live), M, (first - origin)[live]
+        self.p, self._M, self._means = len(live), M, (first - origin)[live]
         used, space = [], self._space
         for attributes, values in blocks:
             size = (attributes.shape[1] - 1) ** 2
@@ -106,11 +110,11 @@ class TargetRegression:
         self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
     ) -> None:
         """Arrange the attributes and values of the examples that are used."""
-        p, M = self._p, self._M
+        p, M = self.p, self._M
         position = np.full(len(first) + 1, p)  # p: not live, or missing
         position[live] = np.arange(p)
         means = np.append(first[live], 0.0)
-        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self.parts: list[tuple[np.ndarray, np.ndarray]] = []
         self._inverses = np.zeros((p + 1) ** 2)
         pairs = 0.0
         rows = [csr_array((0, p + 1))]
@@ -122,18 +126,19 @@ class TargetRegression:
             rows += [self._add(seen[i : i + step], x[i : i + step]) for i in range(0, len(seen), step)]
         self.seen = float(pairs / max(self.examples, 1))
         self._rows = vstack(rows).tocsr()[:, :p]  # h = m + M rows
+        self._columns = self._rows.T.tocsr()
         explained = M @ (self._inverses.reshape(p + 1, p + 1)[:p, :p] / max(self.examples, 1)) @ M
-        self._unseen = M - (explained + explained.T) / 2  # w' _unseen w is the mean of u over examples
+        self.mean_unseen = M - (explained + explained.T) / 2  # w' _unseen w is the mean of u over examples
 
     def _add(self, seen: np.ndarray, x: np.ndarray) -> csr_array:
         """Keep the inverses of some examples, and return ``A x_S`` of each as a row of p + 1 columns."""
-        p, n = self._p, seen.shape[1]
+        p, n = self.p, seen.shape[1]
         padded, diagonal = np.zeros((p + 1, p + 1)), np.arange(n)
         padded[:p, :p] = self._M
         K = padded[seen[:, :, None], seen[:, None, :]]
         K[:, diagonal, diagonal] += seen == p
         A = np.linalg.inv(K) * ((seen < p)[:, :, None] & (seen < p)[:, None, :])
-        self._parts.append((seen, A.astype(np.float32)))
+        self.parts.append((seen, A.astype(np.float32)))
         cells = seen[:, :, None] * (p + 1) + seen[:, None, :]
         self._inverses += np.bincount(cells.reshape(-1), A.reshape(-1), (p + 1) ** 2)
         values = (A @ x[:, :, None]).reshape(-1)
@@ -147,8 +152,12 @@ class TargetRegression:
         """Return ``u(w)`` of each example."""
         shared = self._M @ w
         padded = np.append(shared, 0.0)
-        explained = [((A @ padded[seen][:, :, None])[..., 0] * padded[seen]).sum(axis=1) for seen, A in self._parts]
+        explained = [((A @ padded[seen][:, :, None])[..., 0] * padded[seen]).sum(axis=1) for seen, A in self.parts]
         return np.maximum(w @ shared - np.concatenate(explained), 0.0)
+
+    def squared_errors(self, w: np.ndarray) -> np.ndarray:
+        """Return the squared error of each example's target."""
+        return np.asarray((self._y - self.predicted(w)) ** 2)
 
     def log_densities(self, w: np.ndarray) -> np.ndarray:
         """Return the log densities (T,) of targets given what their examples show, at the best noise variance.
@@ -156,59 +165,10 @@ class TargetRegression:
         Constants are left out.
         """
         variances = self._noises + self.unseen(w)
-        squares = (self._y - self.predicted(w)) ** 2
-        densities = -(np.log(variances) + squares / variances) / 2
+        densities = -(np.log(variances) + self.squared_errors(w) / variances) / 2
         return np.asarray(densities[densities.mean(axis=1).argmax()])
 
-    def solve(self, rng: np.random.Generator, tails: float = 1.0, *, for_draws: bool = False) -> Draws:
-        """Return draws of w from its posterior under the mixture prior of `WeightsPrior`.
-
-        A chain seldom gets from many large weights to few, or back, so one starts from each. They count in proportion
-        to exp of the log density of the targets less `tails` times the effective number of weights (Akaike 1974). If
-        all examples are complete, one start is enough. u is made of second moments, which tell `tails` times less than
-        those of normal values, so that many times less of how it differs between examples is used. If only draw
-        probabilities are wanted, this share is `_SHARE_FOR_DRAWS`, and the last round has fewer sweeps.
-        """
-        starts = (True,) if self.complete else (True, False)
-        priors = [WeightsPrior(self._p, self.variance, large=large) for large in starts]
-        share = _SHARE_FOR_DRAWS if for_draws else 1 / tails
-        chains = [self._solve(prior, rng, share, exact=not for_draws) for prior in priors]
-        if self.complete:
-            return chains[0]
-        scores = np.array([self.log_densities(draws.mean).sum() - tails * draws.parameters for draws in chains])
-        shares = np.exp(scores - logsumexp(scores))
-        return Draws(*(sum(share * x for share, x in zip(shares, of, strict=True)) for of in zip(*chains, strict=True)))
-
-    def _solve(self, prior: WeightsPrior, rng: np.random.Generator, share: float, *, exact: bool) -> Draws:
-        """Return draws of w from the state of a prior on.
-
-        Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends
-        on w through u; the quadratic penalty has a share of its gradient.
-        """
-        v, T = self.variance, len(self._y)
-        s, u, penalty = v / 2, np.full(T, v / 2), 0.0
-        rounds = _COMPLETE_ROUNDS if self.complete else _ROUNDS
-        for turn in range(rounds):
-            last = turn == rounds - 1
-            equations = self._equations(1 / (s + u))
-            before, kept = _LAST if last else _SWEEPS
-            times = _MORE if last and self._p <= _FEW and exact else 1
-            sweeps = times * before, times * kept
-            draws = prior.draw(equations, rng, sweeps, form=self._unseen, penalty=penalty)
-            w = draws.mean if self.complete else self._within_bounds(draws.mean)
-            if last:
-                return draws._replace(mean=w)
-            # Squares of draws, not those of their mean, are what the likelihood expects.
-            new = self.unseen(w)
-            new *= draws.form / max(new.mean(), np.finfo(float).tiny)
-            u = (u + new) / 2 if turn else new
-            squares = np.square(self._y - self.predicted(w)) * (draws.residual / equations.residual(w))
-            s = self._noise(squares, u, share)
-            new_penalty = share * max(0.0, float((1 - squares / (s + u)).sum() / (s + u).mean()))
-            penalty = (penalty + new_penalty) / 2 if turn else new_penalty
-        raise AssertionError("there is a last round")
-
-    def _within_bounds(self, w: np.ndarray) -> np.ndarray:
+    def within_bounds(self, w: np.ndarray) -> np.ndarray:
         """Return w, shortened if it explains more than the target's variance.
 
         Otherwise the weight of a rarely seen attribute could escape: u grows with it, so that the examples that do not
@@ -217,14 +177,17 @@ class TargetRegression:
         explained = float(w @ self._M @ w)
         return w * np.sqrt(min(1.0, self.variance / max(explained, np.finfo(float).tiny)))
 
-    def _equations(self, weights: np.ndarray) -> Equations:
-        rows, y, M, m = self._rows, self._y, self._M, self._means
-        Q = M @ (rows.T @ rows.multiply(weights[:, None]).tocsr()).toarray() @ M
-        shared = np.outer(M @ (rows.T @ weights), m)
+    def equations(self, weights: np.ndarray) -> Equations:
+        """Return the normal equations of the examples with these weights (T,)."""
+        y, M, m = self._y, self._M, self._means
+        weighted = self._rows.copy()
+        weighted.data *= np.repeat(weights, np.diff(weighted.indptr))
+        Q = M @ (self._columns @ weighted).toarray() @ M
+        shared = np.outer(M @ (self._columns @ weights), m)
         Q += shared + shared.T + weights.sum() * np.outer(m, m)
-        return Equations(Q, M @ (rows.T @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
+        return Equations(Q, M @ (self._columns @ (weights * y)) + (weights @ y) * m, float(weights @ np.square(y)))
 
-    def _noise(self, squares: np.ndarray, u: np.ndarray, share: float) -> float:
+    def noise(self, squares: np.ndarray, u: np.ndarray, share: float) -> float:
         """Return the posterior mean of s, given squared errors and u of the examples; its differences have a share."""
         variances = self._noises + share * u + (1 - share) * u.mean()
         density = -(np.log(variances) + squares / variances).sum(axis=1) / 2
@@ -247,12 +210,12 @@ class CompleteRegression(TargetRegression):
     def _arrange(
         self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
     ) -> None:
-        rows = [np.zeros((0, self._p))]
+        rows = [np.zeros((0, self.p))]
         for attributes, values in used:
             columns = np.zeros((len(values), len(first) + 1))
             np.put_along_axis(columns, attributes, values, axis=1)
             rows.append(columns[:, live] - origin[live])
-        self._x, self._unseen = np.concatenate(rows), np.zeros((self._p, self._p))
+        self._x, self.mean_unseen = np.concatenate(rows), np.zeros((self.p, self.p))
 
     def predicted(self, w: np.ndarray) -> np.ndarray:
         """Return ``w'x`` of each example."""
@@ -262,12 +225,17 @@ class CompleteRegression(TargetRegression):
         """Return 0 for each example."""
         return np.zeros(self.examples)
 
+    def within_bounds(self, w: np.ndarray) -> np.ndarray:
+        """Return w: no example can count less than another."""
+        return w
+
     @cached_property
     def _unweighted(self) -> Equations:
         x, y = self._x, self._y
         return Equations(x.T @ x, x.T @ y, float(y @ y))
 
-    def _equations(self, weights: np.ndarray) -> Equations:
+    def equations(self, weights: np.ndarray) -> Equations:
+        """Return the normal equations of the examples with these weights (T,), which are equal."""
         same = float(weights[0])
         Q, r, squares = self._unweighted
         return Equations(same * Q, same * r, same * squares)
@@ -336,106 +304,223 @@ class Draws(NamedTuple):
 
 
 class WeightsPrior:
-    """The state of the prior's own parameters in a Gibbs chain.
+    """The states of the prior's own parameters in the Gibbs chains of G regressions.
 
     Parameters
     ----------
     p : int
-        Number of weights.
-    variance : float
-        Variance v of the target.
+        Number of weights of each.
+    variances : sequence of float
+        Variance v of each target.
     large : bool
         Whether all weights are large at first, or none is.
     """
 
-    def __init__(self, p: int, variance: float, *, large: bool) -> None:
-        self._p, self._v, self._small = p, variance, 1 / max(p, _LEAST_SMALL)
-        at_first = p if large else 1
-        self._t, self._inverse_a = variance / at_first, at_first / variance
-        self._large, self._pi = np.full(p, large), 0.5 if large else 1 / (p + 1)
-        self._w = np.zeros(p)
+    def __init__(self, p: int, variances: Sequence[float], *, large: bool) -> None:
+        G, at_first = len(variances), p if large else 1
+        self._p, self._v, self._small = p, variances, 1 / max(p, _LEAST_SMALL)
+        self._t = np.array(variances)[:, None] / at_first
+        self._inverse_a = [at_first / v for v in variances]
+        self._large, self._pi = np.full((G, p), large), np.full((G, 1), 0.5 if large else 1 / (p + 1))
+        self._w = np.zeros((G, p))
 
     def draw(
         self,
-        equations: Equations,
-        rng: np.random.Generator,
+        equations: Sequence[Equations],
+        rngs: Sequence[np.random.Generator],
         sweeps: tuple[int, int],
         *,
-        form: np.ndarray,
-        penalty: float,
-    ) -> Draws:
-        """Draw weights and the prior's parameters in turn.
+        forms: Sequence[np.ndarray],
+        penalties: Sequence[float],
+    ) -> list[Draws]:
+        """Draw weights and the prior's parameters in turn, and return the means of each regression.
 
         Parameters
         ----------
-        equations : Equations
-            The examples weighted by their precisions.
-        rng : numpy.random.Generator
+        equations : sequence of Equations
+            The examples of each regression, weighted by their precisions.
+        rngs : sequence of numpy.random.Generator
         sweeps : tuple of int
             Sweeps before those that are averaged, and those.
-        form : ndarray of float, shape (p, p)
+        forms : sequence of ndarray of float, shape (p, p)
             A matrix A, of the quadratic form ``w'A w``.
-        penalty : float
+        penalties : sequence of float
             The density is multiplied by ``exp(-penalty w'A w / 2)``.
         """
         before, kept = sweeps
-        base = equations.Q + penalty * form
-        mean, residual, size, square = np.zeros(self._p), 0.0, 0.0, np.zeros(self._p)
+        bases = np.stack([of.Q + penalty * A for of, A, penalty in zip(equations, forms, penalties, strict=True)])
+        r = np.stack([of.r for of in equations])
+        mean, square = np.zeros_like(r), np.zeros_like(r)
+        residuals, sizes = np.zeros(len(r)), np.zeros(len(r))
+        both = np.empty((*r.shape[:1], 2, self._p))
         for sweep in range(before + kept):
             if sweep % _IN_TURN == 0:
-                self._draw_in_turn(base, equations.r, rng)
+                self._draw_in_turn(bases, r, rngs)
             else:
-                self._draw_large(rng)
-            precision = base.copy()
-            np.einsum("ii->i", precision)[:] += 1 / np.where(self._large, self._t, self._small * self._t)
-            root = np.linalg.cholesky(precision)
-            # LAPACK itself, which reads matrices by columns, hence the transpose: if systems are small, the checks of
-            # SciPy's solve_triangular take longer than solving.
-            half, _ = dtrtrs(root.T, equations.r, trans=1)
-            both, _ = dtrtrs(root.T, np.stack([half, half + rng.standard_normal(self._p)], axis=1))
-            centre, w = both.T
-            self._w = w
-            self._draw_parameters(rng)
+                self._draw_large(rngs)
+            precisions = bases.copy()
+            np.einsum("gii->gi", precisions)[:] += 1 / np.where(self._large, self._t, self._small * self._t)
+            for root, right, right_and_half, rng in zip(np.linalg.cholesky(precisions), r, both, rngs, strict=True):
+                # LAPACK itself, which reads matrices by columns, hence the transposes: if systems are small, the
+                # checks of SciPy's solve_triangular take longer than solving.
+                half, _ = dtrtrs(root.T, right, trans=1)
+                right_and_half[:] = half
+                right_and_half[1] += rng.standard_normal(self._p)
+                right_and_half[:] = dtrtrs(root.T, right_and_half.T)[0].T
+            self._w = both[:, 1].copy()
+            self._draw_parameters(rngs)
             if sweep >= before:
-                mean += centre / kept
-                square += np.square(w) / kept
-                residual += equations.residual(w) / kept
-                size += float(w @ form @ w) / kept
-        return Draws(mean, residual, size, square, max(0.0, residual - equations.residual(mean)))
+                mean += both[:, 0] / kept
+                square += np.square(self._w) / kept
+                for g, (w, of, form) in enumerate(zip(self._w, equations, forms, strict=True)):
+                    residuals[g] += of.residual(w) / kept
+                    sizes[g] += float(w @ form @ w) / kept
+        parameters = [
+            max(0.0, x - of.residual(w)) for x, of, w in zip(residuals.tolist(), equations, mean, strict=True)
+        ]
+        return list(map(Draws, mean, residuals.tolist(), sizes.tolist(), square, parameters))
 
-    def _draw_in_turn(self, base: np.ndarray, r: np.ndarray, rng: np.random.Generator) -> None:
+    def _draw_in_turn(self, bases: np.ndarray, r: np.ndarray, rngs: Sequence[np.random.Generator]) -> None:
         """Draw, for one weight after the other, whether it is large, whatever its value, and then the weight.
 
         The density is ``exp(r'w - w' base w / 2)`` times the prior. A weight that is small now can become large
         although no value of it is likely for both, which hardly happens in `_draw_large`.
         """
-        a, variances = np.diagonal(base), np.array([[self._small * self._t], [self._t]])
-        variances = variances / (1 + a * variances)  # of a weight given the others, if small and if large
-        odds = logit(self._pi) - logit(rng.random(self._p)) + np.log(variances[1] / variances[0] * self._small) / 2
-        gain, noise = (variances[1] - variances[0]) / 2, rng.standard_normal(self._p) * np.sqrt(variances)
-        w, left = self._w.copy(), r - base @ self._w
+        p, a = self._p, np.einsum("gii->gi", bases)
+        uniform, normal = map(np.stack, zip(*((rng.random(p), rng.standard_normal(p)) for rng in rngs), strict=True))
+        # of a weight given the others, if small and if large
+        small, large = (t / (1 + a * t) for t in (self._small * self._t, self._t))
+        odds = logit(self._pi) - logit(uniform) + np.log(large / small * self._small) / 2
+        gain, variances = (large - small) / 2, np.stack([small, large], axis=2)
+        noise = normal[:, :, None] * np.sqrt(variances)
         # Lists, because single numbers of an array are slow to read.
-        single = zip(
-            w.tolist(), a.tolist(), odds.tolist(), gain.tolist(), variances.T.tolist(), noise.T.tolist(), strict=True
-        )
-        for i, (old, a_i, odds_i, gain_i, variance, e) in enumerate(single):
-            alone = left.item(i) + a_i * old
-            large = odds_i + gain_i * alone**2 > 0
-            w[i] = variance[large] * alone + e[large]
-            left -= base[i] * (w.item(i) - old)
-            self._large[i] = large
-        self._w = w
+        of_all = (of.tolist() for of in (self._w, a, odds, gain, variances, noise))
+        for base, w, is_large, right, *single in zip(bases, self._w, self._large, r, *of_all, strict=True):
+            left = right - base @ w
+            for i, (old, a_i, odds_i, gain_i, variance, e) in enumerate(zip(*single, strict=True)):
+                alone = left.item(i) + a_i * old
+                now_large = odds_i + gain_i * alone**2 > 0
+                w[i] = variance[now_large] * alone + e[now_large]
+                left -= base[i] * (w.item(i) - old)
+                is_large[i] = now_large
 
-    def _draw_large(self, rng: np.random.Generator) -> None:
+    def _draw_large(self, rngs: Sequence[np.random.Generator]) -> None:
         odds = logit(self._pi) + np.log(self._small) / 2 + self._w**2 / (2 * self._t) * (1 / self._small - 1)
-        self._large = rng.random(self._p) < expit(odds)
+        self._large = np.stack([rng.random(self._p) for rng in rngs]) < expit(odds)
 
-    def _draw_parameters(self, rng: np.random.Generator) -> None:
-        large = int(self._large.sum())
-        self._pi = min(max(rng.beta(1 + large, 1 + self._p - large), 1e-6), 1 - 1e-6)
-        size = (np.square(self._w) / np.where(self._large, 1.0, self._small)).sum()
-        self._t = (size / 2 + 1 / self._inverse_a) / rng.standard_gamma((self._p + 1) / 2)
-        self._inverse_a = (max(1, large) / self._v + 1 / self._t) / rng.standard_gamma(1.0)
+    def _draw_parameters(self, rngs: Sequence[np.random.Generator]) -> None:
+        sizes = (np.square(self._w) / np.where(self._large, 1.0, self._small)).sum(axis=1).tolist()
+        for g, (large, size, rng) in enumerate(zip(self._large.sum(axis=1).tolist(), sizes, rngs, strict=True)):
+            self._pi[g] = min(max(rng.beta(1 + large, 1 + self._p - large), 1e-6), 1 - 1e-6)
+            t = (size / 2 + 1 / self._inverse_a[g]) / rng.standard_gamma((self._p + 1) / 2)
+            self._inverse_a[g] = (max(1, large) / self._v[g] + 1 / t) / rng.standard_gamma(1.0)
+            self._t[g] = t
+
+
+class _Chain:
+    """What the rounds of a regression's chain hand on: the noise variance s, u of each example, and the penalty.
+
+    Examples are weighted by ``1 / (s + u)``, u from the weights of the round before. The likelihood also depends on w
+    through u; the quadratic penalty has a share of its gradient.
+    """
+
+    def __init__(self, regression: TargetRegression, share: float) -> None:
+        v = regression.variance
+        self._regression, self._share = regression, share
+        self._s, self._u, self.penalty = v / 2, np.full(regression.examples, v / 2), 0.0
+        self._is_new = True
+
+    @property
+    def equations(self) -> Equations:
+        """Normal equations of the weighted examples."""
+        return self._regression.equations(1 / (self._s + self._u))
+
+    def revise(self, equations: Equations, draws: Draws) -> None:
+        """Revise s, u and the penalty by the weights that were drawn from these equations."""
+        regression, share = self._regression, self._share
+        w = regression.within_bounds(draws.mean)
+        # Squares of draws, not those of their mean, are what the likelihood expects.
+        new = regression.unseen(w)
+        new *= draws.form / max(new.mean(), np.finfo(float).tiny)
+        self._u = new if self._is_new else (self._u + new) / 2
+        squares = regression.squared_errors(w) * (draws.residual / equations.residual(w))
+        self._s = regression.noise(squares, self._u, share)
+        variances = self._s + self._u
+        penalty = share * max(0.0, float((1 - squares / variances).sum() / variances.mean()))
+        self.penalty = penalty if self._is_new else (self.penalty + penalty) / 2
+        self._is_new = False
+
+
+def solve(
+    regressions: Sequence[TargetRegression],
+    rngs: Sequence[np.random.Generator],
+    tails: Sequence[float],
+    *,
+    for_draws: bool = False,
+) -> list[Draws]:
+    """Return draws of the weights of each regression from their posterior under the mixture prior of `WeightsPrior`.
+
+    A chain seldom gets from many large weights to few, or back, so one starts from each. They count in proportion to
+    exp of the log density of the targets less `tails` times the effective number of weights (Akaike 1974). If all
+    examples are complete, one start is enough. u is made of second moments, which tell `tails` times less than those of
+    normal values, so that many times less of how it differs between examples is used. If only draw probabilities are
+    wanted, this share is `_SHARE_FOR_DRAWS`, and the last round has fewer sweeps.
+
+    Parameters
+    ----------
+    regressions : sequence of TargetRegression
+        With equally many weights, all complete or none. A result depends on no other regression.
+    rngs : sequence of numpy.random.Generator
+    tails : sequence of float
+        How many examples tell as much as one of normal values.
+    for_draws : bool
+        Whether only draw probabilities are wanted.
+    """
+    shares = [_SHARE_FOR_DRAWS if for_draws else 1 / each for each in tails]
+    chains = [
+        _chains(regressions, rngs, shares, large=large, exact=not for_draws)
+        for large in ((True,) if regressions[0].complete else (True, False))
+    ]
+    if len(chains) == 1:
+        return chains[0]
+    return [_by_score(*of) for of in zip(regressions, tails, *chains, strict=True)]
+
+
+def _chains(
+    regressions: Sequence[TargetRegression],
+    rngs: Sequence[np.random.Generator],
+    shares: Sequence[float],
+    *,
+    large: bool,
+    exact: bool,
+) -> list[Draws]:
+    """Return draws of chains that start with all weights large, or none."""
+    p, complete = regressions[0].p, regressions[0].complete
+    prior = WeightsPrior(p, [regression.variance for regression in regressions], large=large)
+    chains = list(map(_Chain, regressions, shares))
+    forms = [regression.mean_unseen for regression in regressions]
+
+    def draw(sweeps: tuple[int, int]) -> tuple[list[Equations], list[Draws]]:
+        equations = [chain.equations for chain in chains]
+        penalties = [chain.penalty for chain in chains]
+        return equations, prior.draw(equations, rngs, sweeps, forms=forms, penalties=penalties)
+
+    for _ in range((_COMPLETE_ROUNDS if complete else _ROUNDS) - 1):
+        for chain, equations, draws in zip(chains, *draw(_SWEEPS), strict=True):
+            chain.revise(equations, draws)
+    times, (before, kept) = _MORE if p <= _FEW and exact else 1, _LAST
+    _, last = draw((times * before, times * kept))
+    return [
+        draws._replace(mean=regression.within_bounds(draws.mean))
+        for regression, draws in zip(regressions, last, strict=True)
+    ]
+
+
+def _by_score(regression: TargetRegression, tails: float, *chains: Draws) -> Draws:
+    """Return the average of the draws of a regression's chains, each by what its mean explains."""
+    scores = np.array([regression.log_densities(draws.mean).sum() - tails * draws.parameters for draws in chains])
+    shares = np.exp(scores - logsumexp(scores))
+    return Draws(*(sum(share * x for share, x in zip(shares, of, strict=True)) for of in zip(*chains, strict=True)))
 
 
 # The average of the factor model's regressor and of this regression. If examples are complete, the regression depends
@@ -509,6 +594,26 @@ class Known(NamedTuple):
         return (regression if regression.variance else None), live
 
 
+def _solved(
+    known: Known, origin: np.ndarray, rngs: Sequence[np.random.Generator], *, for_draws: bool
+) -> Iterator[tuple[int, TargetRegression, np.ndarray, Draws]]:
+    """Yield number, regression, attributes that may have a weight, and draws of each stream that has a regression."""
+    blocks, columns = known.standardised.blocks, origin.shape[1]
+    size = columns**2 + sum(block.values[0].size * block.values.shape[2] for block in blocks)
+    at_once = max(1, _AT_ONCE // size)
+    for start in range(0, len(rngs), at_once):
+        streams = range(start, min(start + at_once, len(rngs)))
+        there = [
+            (f, regression, live) for f in streams for regression, live in [known.regression(origin, f)] if regression
+        ]
+        for _, alike in groupby(there, lambda each: (each[1].p, each[1].complete)):
+            numbers, regressions, lives = zip(*alike, strict=True)
+            of_these, tails = [rngs[f] for f in numbers], known.standardised.tails[list(numbers)].tolist()
+            yield from zip(
+                numbers, regressions, lives, solve(regressions, of_these, tails, for_draws=for_draws), strict=True
+            )
+
+
 def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool) -> np.ndarray:
     """Return the posterior means of ``w_i^2 s_i^2`` (F, d), by which attributes are drawn; 0 where nothing is known.
 
@@ -517,11 +622,9 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
     moments = known.moments
     origin = known.standardised.origin(moments, centred=centred, intercept=intercept)
     parts = np.zeros(known.inflation.shape)
-    for f, rng in enumerate(rngs):
-        regression, live = known.regression(origin, f)
-        if regression is not None:
-            variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
-            parts[f, live] = regression.solve(rng, float(known.standardised.tails[f]), for_draws=True).square * variance
+    for f, _, live, draws in _solved(known, origin, rngs, for_draws=True):
+        variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
+        parts[f, live] = draws.square * variance
     return parts
 
 
@@ -533,50 +636,50 @@ def _share(regression: TargetRegression, draws: Draws, by_factors: np.ndarray, t
     return float(1 - np.exp(-max(0.0, clear)))
 
 
-def averaged(known: Known, origin: np.ndarray, f: int, rng: np.random.Generator, *, intercept: bool) -> Average:
-    """Return a stream's moments, with those of the target that the average regressor has.
+def averaged(
+    known: Known, origin: np.ndarray, rngs: Sequence[np.random.Generator], *, intercept: bool
+) -> list[Average]:
+    """Return each stream's moments, with those of the target that the average regressor has.
 
     Parameters
     ----------
     known : Known
     origin : ndarray of float, shape (F, d + 1)
         See `StandardisedEntries.origin`.
-    f : int
-        The stream.
-    rng : numpy.random.Generator
+    rngs : sequence of numpy.random.Generator
     intercept : bool
         Whether predictions go through the target's mean.
 
     Returns
     -------
-    Average
+    list of Average
         A stream whose target or attributes have too few values keeps its moments.
     """
-    first, second, inflation = known.moments.first[f], known.moments.second[f], known.inflation[f]
-    regression, live = known.regression(origin, f)
-    if regression is None:
-        return Average(first, second, inflation, False)
-    covariance = second - np.outer(first, first)
-    M, mean = covariance[np.ix_(live, live)], first - origin[f]
-    tails = float(known.standardised.tails[f])
-    draws = regression.solve(rng, tails)
-    w = draws.mean
-    if not regression.complete:
-        by_factors = np.linalg.solve(M + np.outer(mean[live], mean[live]), covariance[live, -1] + mean[live] * mean[-1])
-        share = _share(regression, draws, by_factors, tails)
-        w = share * w + (1 - share) * by_factors
-    first, level, shared = first.copy(), float(mean[live] @ w), M @ w
-    if intercept:  # predictions go through the target's mean where attributes are at their origin
-        shared += mean[live] * level
-    else:
-        first[-1] = origin[f, -1] + level
-    covariance[-1] = covariance[:, -1] = 0.0
-    covariance[live, -1] = covariance[-1, live] = shared
-    explained = float(shared @ np.linalg.solve(M, shared))
-    covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
-    if regression.complete:
-        inflation = np.where(np.isfinite(inflation), 1.0, inflation)
-    return Average(first, covariance + np.outer(first, first), inflation, regression.complete)
+    moments = zip(known.moments.first, known.moments.second, known.inflation, strict=True)
+    averages = [Average(*of, complete=False) for of in moments]
+    for f, regression, live, draws in _solved(known, origin, rngs, for_draws=False):
+        first, second, inflation, _ = averages[f]
+        covariance = second - np.outer(first, first)
+        M, mean = covariance[np.ix_(live, live)], first - origin[f]
+        w = draws.mean
+        if not regression.complete:
+            about = M + np.outer(mean[live], mean[live])
+            by_factors = np.linalg.solve(about, covariance[live, -1] + mean[live] * mean[-1])
+            share = _share(regression, draws, by_factors, float(known.standardised.tails[f]))
+            w = share * w + (1 - share) * by_factors
+        first, level, shared = first.copy(), float(mean[live] @ w), M @ w
+        if intercept:  # predictions go through the target's mean where attributes are at their origin
+            shared += mean[live] * level
+        else:
+            first[-1] = origin[f, -1] + level
+        covariance[-1] = covariance[:, -1] = 0.0
+        covariance[live, -1] = covariance[-1, live] = shared
+        explained = float(shared @ np.linalg.solve(M, shared))
+        covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
+        if regression.complete:
+            inflation = np.where(np.isfinite(inflation), 1.0, inflation)
+        averages[f] = Average(first, covariance + np.outer(first, first), inflation, regression.complete)
+    return averages
 
 
 def average_regressors(
@@ -587,7 +690,7 @@ def average_regressors(
     Parameters
     ----------
     known, rngs, intercept
-        As for `averaged`, which has one stream's generator.
+        As for `averaged`.
     centred : bool
         Whether predictions go through the attributes' means.
 
@@ -599,8 +702,8 @@ def average_regressors(
     centring = {"centred": centred, "intercept": intercept}
     standardised, moments = known.standardised, known.moments
     origin = standardised.origin(moments, **centring)
-    streams = [averaged(known, origin, f, rng, intercept=intercept) for f, rng in enumerate(rngs)]
-    first, second, factors, complete = map(np.stack, zip(*streams, strict=True))
+    averages = averaged(known, origin, rngs, intercept=intercept)
+    first, second, factors, complete = map(np.stack, zip(*averages, strict=True))
     outputs = standardised.regressors(Moments(first, second), **centring, inflation=factors)
     # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
     # model are stated, with more noise.
