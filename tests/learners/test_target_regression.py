@@ -11,15 +11,13 @@ from budgetreg.algorithms.aemr import target_regression as module
 from budgetreg.algorithms.aemr.target_regression import (
     LEAST_NOISE,
     CompleteRegression,
-    Draws,
-    Equations,
     Known,
     TargetRegression,
-    WeightsPrior,
     averaged,
     expected_parts,
     solve,
 )
+from budgetreg.algorithms.aemr.weights import Draws, Equations, WeightsPrior
 from budgetreg.estimators import ESTIMATORS
 from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.collection import Entries
@@ -482,7 +480,7 @@ def test_outputs_have_the_regressor_of_the_average(
     d, both, best = 4, {"centred": centred, "intercept": intercept}, np.array([30, -20, 10, 50.0])
     standardised = StandardisedEntries(streams(d), d, **both)
     given = moments(standardised)
-    draws = module.Draws(best, 0.0, 0.0, best**2, 0.0)
+    draws = Draws(best, 0.0, 0.0, best**2, 0.0)
     monkeypatch.setattr(module, "solve", lambda regressions, rngs, tails, *, for_draws: [draws] * len(regressions))
     monkeypatch.setattr(TargetRegression, "log_densities", lambda self, w: np.full(60, 1e3 * np.array_equal(w, best)))
     origin, known = standardised.origin(given, **both), Known(standardised, given, np.ones((3, d)))
