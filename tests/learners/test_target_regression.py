@@ -16,6 +16,7 @@ from budgetreg.algorithms.aemr.target_regression import (
     averaged,
     expected_parts,
     solve,
+    stream_regression,
 )
 from budgetreg.algorithms.aemr.weights import Draws, Equations, WeightsPrior
 from budgetreg.estimators import ESTIMATORS
@@ -523,7 +524,7 @@ def test_parts_are_the_second_moments_of_the_weights_in_units_of_the_columns() -
     inflation[1, 1] = np.inf
     known = Known(standardised, given, inflation)
     parts = expected_parts(known, [np.random.default_rng(f) for f in range(3)], **both)
-    regression, _ = known.regression(standardised.origin(given, **both), 1)
+    regression = stream_regression(known, standardised.origin(given, **both), 1)
     C = given.second[1] - np.outer(given.first[1], given.first[1])
     assert regression is not None
     (draws,) = solve([regression], [np.random.default_rng(1)], [1.0], for_draws=True)

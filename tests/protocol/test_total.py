@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.algorithms.factors import PlannedDrawsLearner
+from budgetreg.algorithms.factors import FactorRegression
 from budgetreg.algorithms.factors.posterior import Posterior
 from budgetreg.algorithms.registry import members
 from budgetreg.api import run
@@ -145,7 +145,7 @@ def test_plans_of_a_rehearsal_are_those_of_the_pass(algo, checkpoints, monkeypat
     monkeypatch.setattr(Posterior, "moments", counted)
     recalled = journaled(plan)
     once = len(runs)
-    monkeypatch.setattr(PlannedDrawsLearner, "remember", lambda *args: None)
+    monkeypatch.setattr(FactorRegression, "remember", lambda *args: None)
     assert journaled(plan) == recalled
     assert len(runs) > 2.3 * once
 
@@ -212,7 +212,7 @@ def test_longer_runs_do_not_compute_again_what_has_not_changed(own_prices, algo,
     monkeypatch.setattr(Posterior, "moments", counted)
     recalled = journaled(plan, [0, 3])
     once = len(runs)
-    monkeypatch.setattr(PlannedDrawsLearner, "remember", lambda *args: None)
+    monkeypatch.setattr(FactorRegression, "remember", lambda *args: None)
     assert journaled(plan, [0, 3]) == recalled
     assert len(runs) > 2.2 * once
 

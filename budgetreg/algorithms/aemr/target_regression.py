@@ -27,9 +27,9 @@ from scipy.sparse import csr_array, vstack
 from scipy.special import logsumexp
 
 from budgetreg.algorithms.aemr.weights import Draws, Equations, WeightsPrior
-from budgetreg.algorithms.factors.posterior import LEAST_NOISE
+from budgetreg.algorithms.factors.posterior import LEAST_NOISE, Known
 from budgetreg.metering.table import WithIntercept
-from budgetreg.revealed.columns import Moments, StandardisedEntries
+from budgetreg.revealed.columns import Moments
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 15, (3, 7), (9, 30)
 """Rounds of `solve`, also if examples are complete; and (burn-in, kept) sweeps of each, and of the
@@ -73,6 +73,7 @@ class TargetRegression:
 
     Attributes
     ----------
+    live : ndarray of int, shape (p,)
     p : int
         Number of weights.
     examples : int
@@ -98,7 +99,7 @@ class TargetRegression:
         first: np.ndarray,
         origin: np.ndarray,
     ) -> None:
-        self.p, self._M, self._means = len(live), M, (first - origin)[live]
+        self.live, self.p, self._M, self._means = live, len(live), M, (first - origin)[live]
         used, space = [], self._space
         for attributes, values in blocks:
             size = (attributes.shape[1] - 1) ** 2
@@ -384,63 +385,41 @@ class Average(NamedTuple):
     complete: bool
 
 
-class Known(NamedTuple):
-    """What is known of F streams.
+def stream_regression(known: Known, origin: np.ndarray, f: int) -> TargetRegression | None:
+    """Return the regression of a stream's target on the attributes that may have a weight.
 
-    Attributes
-    ----------
-    standardised : StandardisedEntries
-        Everything revealed.
-    moments : Moments
-        Posterior means under the factor model.
-    inflation : ndarray of float, shape (F, d)
-        Factors of the attributes' variances, see `budgetreg.revealed.columns.Rescaled`. Attributes with an infinite one
-        are left out.
+    There is none if the target or all attributes have too few values, or if the targets are all equal.
     """
-
-    standardised: StandardisedEntries
-    moments: Moments
-    inflation: np.ndarray
-
-    def regression(self, origin: np.ndarray, f: int) -> tuple[TargetRegression | None, np.ndarray]:
-        """Return the regression of a stream's target, and the attributes that may have a weight.
-
-        There is none if the target or all attributes have too few values, or if the targets are all equal.
-        """
-        is_live = self.standardised.live[f]
-        live = np.flatnonzero(is_live[:-1] & np.isfinite(self.inflation[f]) & is_live[-1])
-        if not live.size:
-            return None, live
-        first = self.moments.first[f]
-        M = (self.moments.second[f] - np.outer(first, first))[np.ix_(live, live)]
-        blocks = [(block.attributes[f], block.values[f]) for block in self.standardised.blocks]
-        # Examples of which nothing was seen tell nothing of the weights, and would hide that all others are complete.
-        some = [(attributes[:, :-1] < len(first) - 1).any(axis=1) for attributes, _ in blocks]
-        blocks = [(i[shown], x[shown]) for (i, x), shown in zip(blocks, some, strict=True)]
-        complete = all((np.isin(attributes[:, :-1], live).sum(axis=1) == live.size).all() for attributes, _ in blocks)
-        kind = CompleteRegression if complete else TargetRegression
-        regression = kind(blocks, live, M, first, origin[f])
-        return (regression if regression.variance else None), live
+    is_live = known.standardised.live[f]
+    live = np.flatnonzero(is_live[:-1] & np.isfinite(known.inflation[f]) & is_live[-1])
+    if not live.size:
+        return None
+    first = known.moments.first[f]
+    M = (known.moments.second[f] - np.outer(first, first))[np.ix_(live, live)]
+    blocks = [(block.attributes[f], block.values[f]) for block in known.standardised.blocks]
+    # Examples of which nothing was seen tell nothing of the weights, and would hide that all others are complete.
+    some = [(attributes[:, :-1] < len(first) - 1).any(axis=1) for attributes, _ in blocks]
+    blocks = [(i[shown], x[shown]) for (i, x), shown in zip(blocks, some, strict=True)]
+    complete = all((np.isin(attributes[:, :-1], live).sum(axis=1) == live.size).all() for attributes, _ in blocks)
+    regression = (CompleteRegression if complete else TargetRegression)(blocks, live, M, first, origin[f])
+    return regression if regression.variance else None
 
 
 def _solved(
     known: Known, origin: np.ndarray, rngs: Sequence[np.random.Generator], *, for_draws: bool
-) -> Iterator[tuple[int, TargetRegression, np.ndarray, Draws]]:
-    """Yield number, regression, attributes that may have a weight, and draws of each stream that has a regression."""
-    blocks, columns = known.standardised.blocks, origin.shape[1]
-    size = columns**2 + sum(block.values[0].size * block.values.shape[2] for block in blocks)
+) -> Iterator[tuple[int, TargetRegression, Draws]]:
+    """Yield number, regression and draws of each stream that has a regression; small ones are solved together."""
+    blocks = known.standardised.blocks
+    size = origin.shape[1] ** 2 + sum(block.values[0].size * block.values.shape[2] for block in blocks)
     at_once = max(1, _AT_ONCE // size)
     for start in range(0, len(rngs), at_once):
         streams = range(start, min(start + at_once, len(rngs)))
-        there = [
-            (f, regression, live) for f in streams for regression, live in [known.regression(origin, f)] if regression
-        ]
+        there = [(f, regression) for f in streams if (regression := stream_regression(known, origin, f))]
         for _, alike in groupby(there, lambda each: (each[1].p, each[1].complete)):
-            numbers, regressions, lives = zip(*alike, strict=True)
-            of_these, tails = [rngs[f] for f in numbers], known.standardised.tails[list(numbers)].tolist()
-            yield from zip(
-                numbers, regressions, lives, solve(regressions, of_these, tails, for_draws=for_draws), strict=True
-            )
+            numbers, regressions = map(list, zip(*alike, strict=True))
+            own = [rngs[f] for f in numbers]
+            draws = solve(regressions, own, known.standardised.tails[numbers].tolist(), for_draws=for_draws)
+            yield from zip(numbers, regressions, draws, strict=True)
 
 
 def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred: bool, intercept: bool) -> np.ndarray:
@@ -451,7 +430,8 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
     moments = known.moments
     origin = known.standardised.origin(moments, centred=centred, intercept=intercept)
     parts = np.zeros(known.inflation.shape)
-    for f, _, live, draws in _solved(known, origin, rngs, for_draws=True):
+    for f, regression, draws in _solved(known, origin, rngs, for_draws=True):
+        live = regression.live
         variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
         parts[f, live] = draws.square * variance
     return parts
@@ -486,7 +466,8 @@ def averaged(
     """
     moments = zip(known.moments.first, known.moments.second, known.inflation, strict=True)
     averages = [Average(*of, complete=False) for of in moments]
-    for f, regression, live, draws in _solved(known, origin, rngs, for_draws=False):
+    for f, regression, draws in _solved(known, origin, rngs, for_draws=False):
+        live = regression.live
         first, second, inflation, _ = averages[f]
         covariance = second - np.outer(first, first)
         M, mean = covariance[np.ix_(live, live)], first - origin[f]

@@ -36,12 +36,23 @@ from budgetreg.revealed.columns import Rescaled
 from budgetreg.revealed.purchases import purchases
 
 if TYPE_CHECKING:
+    from budgetreg.algorithms.factors.posterior import Known
     from budgetreg.metering.accessor import Accessor
+    from budgetreg.metering.table import WithIntercept
+
+
+_SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
+_LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"
+
+_VALUES, _MIX = 5, 0.1
+"""In a stream: mean number of values per attribute before the first plan; share of equal probabilities in the draws."""
 
 
 @dataclass(frozen=True)
-class PlannedDrawsLearner(PairwiseLearner):
-    """Base class of learners that store what they see, and plan their draws by it and by prices.
+class FactorRegression(PairwiseLearner):
+    """AEML: the posterior mean of a regressor under a factor model.
+
+    It stores what it sees, and plans its draws by it and by prices.
 
     Attributes
     ----------
@@ -50,13 +61,81 @@ class PlannedDrawsLearner(PairwiseLearner):
     draws : {'planned', 'everything'}
         'planned' draws k attributes of each example, by what is known of them; 'everything' draws nothing and plans
         nothing, because k = d pays for all values that are present.
+    n_factors : int
+        Factors of the model, capped at d.
     """
 
     prices: str = prices_option(default="ignored", tried=())
+    draws: str = option("how attributes are drawn", one_of("planned", "everything"), default="planned", tried=())
+    n_factors: int = option("the factors of the model", whole(1), tried=(2,))
+
+    core = "factor_regression"
+    version = 6
+    version_uncentred = 7
+    version_scaled = 10
+    centres_itself = True
+    scales_itself = True
+    check_streams = 24
+    missing = Missing.LEFT_OUT
+    unlabelled = True
+    uses_free = True
+    draws_groups = True
+    bitwise_portable = False
     batching = Batching.IN_STEP
     options_without_draws: ClassVar[Mapping[str, str]] = {"draws": "everything"}
+    skipped_checks: ClassVar[Mapping[str, str]] = {
+        "unbiased": _SHRUNK,
+        "second moments": _SHRUNK,
+        "boundary": UNBOUNDED,
+        "minimiser": "an average over the posterior minimises nothing that was shown",
+    }
 
-    draws: str = option("how attributes are drawn", one_of("planned", "everything"), default="planned", tried=())
+    regresses: ClassVar[bool] = False
+    """Whether the target is regressed on what was seen, under the model, with a generator of its own."""
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example, and yield the regressor of all that was seen at each checkpoint.
+
+        The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has
+        doubled, new inclusion probabilities are computed from the posterior, see
+        `budgetreg.revealed.designs.regression_weights`. There is one setting and nothing to tune; see
+        `Learner.fit`.
+        """
+        # imported here because SciPy loads slowly
+        from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
+
+        d = accessor.d
+        chains, *own = zip(*(rng.spawn(1 + self.regresses) for rng in rngs), strict=True)
+        posterior = Posterior(d + 1, min(self.n_factors, d), chains, doubted=self.regresses)
+        for collected in self.collected(accessor, checkpoints, rngs, given):
+            if (recalled := self.recalled(collected, checkpoints, given)) is not None:
+                (posterior, own), outputs = recalled
+                if collected.is_checkpoint:
+                    yield collected.examples, outputs
+                continue
+            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
+            known = posterior_of(posterior, collected, rescaled, given, chain=not self.regresses)
+            planned: Sequence[Any] = ()
+            outputs = None
+            if collected.is_checkpoint:
+                outputs = rescaled.as_revealed(self.regressors(known, given, *own))
+                yield collected.examples, outputs
+            if collected.is_plan:
+                planned = plan_by_posterior(
+                    collected, known, self.expected_parts(known, given, *own), centred=given.centred
+                )
+            self.remember(collected, checkpoints, given, planned, (posterior, own), outputs)
+
+    def regressors(self, known: Known, given: SideInformation, *rngs: Rngs) -> np.ndarray | WithIntercept:
+        """Return the regressors of all streams, of standardised columns."""
+        centring = {"centred": given.centred, "intercept": given.intercept}
+        return known.standardised.regressors(known.moments, **centring, inflation=known.inflation)
+
+    def expected_parts(self, known: Known, given: SideInformation, *rngs: Rngs) -> np.ndarray | None:
+        """Return what attributes are expected to explain (F, d), by which they are drawn; None: the regressor says."""
+        return None
 
     def collected(
         self, accessor: Accessor, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
@@ -123,90 +202,15 @@ class PlannedDrawsLearner(PairwiseLearner):
         everything = self.draws == "everything"
         return "all values that exist" if everything else "k attributes per example, drawn by what is known of them"
 
+    @property
+    def words(self) -> Sequence[str]:
+        """How it draws and what it models."""
+        return self.draws_in_words, f"posterior mean of a model with {self.n_factors} factors"
+
 
 def _history(collected: Collected, checkpoints: Sequence[int]) -> Any:
     """Return what decides the state of a learner, with what it has seen: where it stopped before, and why it stops."""
     return collected.examples, collected.is_plan, tuple(each for each in checkpoints if each <= collected.examples)
-
-
-_SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
-_LIKELIEST = "a likeliest model is biased, and counts for less the more often pairs are seen"
-
-_VALUES, _MIX = 5, 0.1
-"""In a stream: mean number of values per attribute before the first plan; share of equal probabilities in the draws."""
-
-
-@dataclass(frozen=True)
-class FactorRegression(PlannedDrawsLearner):
-    """AEML: the posterior mean of a regressor under a factor model.
-
-    Attributes
-    ----------
-    n_factors : int
-        Factors of the model, capped at d.
-    """
-
-    n_factors: int = option("the factors of the model", whole(1), tried=(2,))
-
-    core = "factor_regression"
-    version = 6
-    version_uncentred = 7
-    version_scaled = 10
-    centres_itself = True
-    scales_itself = True
-    check_streams = 24
-    missing = Missing.LEFT_OUT
-    unlabelled = True
-    uses_free = True
-    draws_groups = True
-    bitwise_portable = False
-    skipped_checks: ClassVar[Mapping[str, str]] = {
-        "unbiased": _SHRUNK,
-        "second moments": _SHRUNK,
-        "boundary": UNBOUNDED,
-        "minimiser": "an average over the posterior minimises nothing that was shown",
-    }
-
-    def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
-    ) -> Trajectory:
-        """Draw k attributes of each example, and yield the regressor of the posterior at each checkpoint.
-
-        The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has
-        doubled, new inclusion probabilities are computed from the posterior, see
-        `budgetreg.revealed.designs.regression_weights`. There is one setting and nothing to tune; see
-        `Learner.fit`.
-        """
-        # imported here because SciPy loads slowly
-        from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
-
-        d, centring = accessor.d, {"centred": given.centred, "intercept": given.intercept}
-        posterior = Posterior(d + 1, min(self.n_factors, d), [rng.spawn(1)[0] for rng in rngs])
-        for collected in self.collected(accessor, checkpoints, rngs, given):
-            if (recalled := self.recalled(collected, checkpoints, given)) is not None:
-                posterior, outputs = recalled
-                if collected.is_checkpoint:
-                    yield collected.examples, outputs
-                continue
-            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            standardised, moments = posterior_of(posterior, collected, rescaled, given)
-            planned: Sequence[Any] = ()
-            outputs = None
-            if collected.is_checkpoint:
-                outputs = standardised.regressors(moments, **centring, inflation=rescaled.inflation)
-                outputs = rescaled.as_revealed(outputs)
-                yield collected.examples, outputs
-            if collected.is_plan:
-                planned = plan_by_posterior(collected, standardised, moments, centred=given.centred)
-            self.remember(collected, checkpoints, given, planned, posterior, outputs)
-
-    @property
-    def words(self) -> Sequence[str]:
-        """How it draws and what it models."""
-        return (
-            self.draws_in_words,
-            f"posterior mean of a model with {self.n_factors} factors",
-        )
 
 
 @dataclass(frozen=True)

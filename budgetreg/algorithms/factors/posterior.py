@@ -207,10 +207,29 @@ class Posterior:
         return means, traces
 
 
+class Known(NamedTuple):
+    """What is known of F streams.
+
+    Attributes
+    ----------
+    standardised : StandardisedEntries
+        Everything revealed.
+    moments : Moments
+        Posterior means under the factor model.
+    inflation : ndarray of float, shape (F, d)
+        Factors of the attributes' variances, see `budgetreg.revealed.columns.Rescaled`. Attributes with an infinite one
+        are left out.
+    """
+
+    standardised: StandardisedEntries
+    moments: Moments
+    inflation: np.ndarray
+
+
 def posterior_of(
     posterior: Posterior, collected: Collected, rescaled: Rescaled, given: SideInformation, *, chain: bool = True
-) -> tuple[StandardisedEntries, Moments]:
-    """Return everything revealed in standardised columns, and the posterior's moments of these.
+) -> Known:
+    """Return what is known from everything revealed.
 
     Without `chain`, complete examples have the moments of `StandardisedEntries.sample_moments`.
     """
@@ -222,8 +241,9 @@ def posterior_of(
         zero_is_meaningful=given.zero_is_meaningful,
         excess=rescaled.excess,
     )
+    inflation = np.where(rescaled.has_variance[:, None], rescaled.inflation, np.inf)
     if standardised.complete and not chain:
-        return standardised, standardised.sample_moments()
+        return Known(standardised, standardised.sample_moments(), inflation)
     moments = posterior_moments(
         posterior,
         standardised,
@@ -231,7 +251,7 @@ def posterior_of(
         for_draws=collected.is_for_draws,
         at_once=collected.is_everything and not posterior.sweeps,
     )
-    return standardised, moments
+    return Known(standardised, moments, inflation)
 
 
 def posterior_moments(
@@ -285,12 +305,7 @@ def centred_on(
 
 
 def plan_by_posterior(
-    collected: Collected,
-    standardised: StandardisedEntries,
-    moments: Moments,
-    parts: np.ndarray | None = None,
-    *,
-    centred: bool,
+    collected: Collected, known: Known, parts: np.ndarray | None = None, *, centred: bool
 ) -> tuple[np.ndarray | None, ...]:
     """Draw, from now on, by the posterior's residual deviations and regressors.
 
@@ -299,17 +314,16 @@ def plan_by_posterior(
     Parameters
     ----------
     collected : Collected
-    standardised : StandardisedEntries
-        Everything revealed.
-    moments : Moments
+    known : Known
     parts : ndarray of float, shape (F, d), optional
         See `budgetreg.revealed.designs.regression_weights`.
     centred : bool
         See `budgetreg.revealed.columns.EqualValues.known`.
     """
+    standardised, moments = known.standardised, known.moments
     W = standardised.regressors(moments, centred=True, intercept=True)[0]
-    known = standardised.known(collected.phases[-1], centred=centred)
-    by = standardised.spread(moments), W[:, :, 0], known
+    equal = standardised.known(collected.phases[-1], centred=centred)
+    by = standardised.spread(moments), W[:, :, 0], equal
     collected.plan(*by, partial(standardised.joint, moments), parts)
     return *by, None, parts
 
