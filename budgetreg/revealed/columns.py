@@ -584,27 +584,27 @@ class StandardisedEntries:
         return WithIntercept(W, b if centred or intercept else np.zeros_like(b), partial(self.joint, moments))
 
     @property
-    def complete(self) -> bool:
-        """Whether all examples show all live columns."""
+    def complete(self) -> np.ndarray:
+        """Whether all examples of a stream (F,) show all live columns, at least one of which is an attribute."""
         examples = sum(block.values.shape[1] for block in self.blocks)
-        return bool((self._counts == examples)[self.live].all())
+        return np.asarray(((self._counts == examples) | ~self.live).all(axis=1) & self.live[:, :-1].any(axis=1))
 
-    def sample_moments(self) -> Moments:
-        """Return moments of complete examples, and of as many more as there are columns, of independent values."""
-        F, c = self.live.shape
-        second, examples = np.zeros((F, c, c)), 0
+    def sample_moments(self, streams: np.ndarray) -> Moments:
+        """Return the moments of streams of complete examples, and of as many more as columns, of independent values."""
+        live, c = self.live[streams], self.live.shape[1]
+        second, examples = np.zeros((len(streams), c, c)), 0
         for block in self.blocks:
             T = block.values.shape[1]
-            x = np.zeros((F, T, c + 1))
-            np.put_along_axis(x, block.attributes, block.values, axis=2)
-            x = x[:, :, :c] * self.live[:, None]
+            x = np.zeros((len(streams), T, c + 1))
+            np.put_along_axis(x, block.attributes[streams], block.values[streams], axis=2)
+            x = x[:, :, :c] * live[:, None]
             second += x.swapaxes(1, 2) @ x
             examples += T
         variances = np.einsum("fcc->fc", second) / examples
         second /= examples + c
         # Equal values do not show the variance to expect, which is the unit.
-        np.einsum("fcc->fc", second)[:] = np.where(self.live & (self._equal.counts > 0), 1.0, variances)
-        return Moments(np.zeros((F, c)), second)
+        np.einsum("fcc->fc", second)[:] = np.where(live & (self._equal.counts[streams] > 0), 1.0, variances)
+        return Moments(np.zeros((len(streams), c)), second)
 
     def joint(self, moments: Moments, f: int) -> JointMoments:
         """Return posterior mean and covariance of a stream's attributes and, last, its target.

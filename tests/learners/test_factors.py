@@ -286,8 +286,8 @@ def test_draw_probabilities_get_fewer_sweeps(size, kept, for_draws):
     done = []
     for purpose in (False, True):
         posterior = Posterior(5, 2, [np.random.default_rng(0)])
-        posterior_moments(posterior, standardised, size, for_draws=purpose)
-        done.append(posterior.sweeps)
+        posterior_moments(posterior, standardised, np.arange(1), size, for_draws=purpose)
+        done += posterior.sweeps.tolist()
     assert done == [60 + kept, 60 + for_draws]  # the first 60 are not averaged
 
 

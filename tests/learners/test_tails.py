@@ -22,7 +22,7 @@ def modelled(rescaled, d):
     """Return the regressors (d,) of AEML and AEMR."""
     standardised = StandardisedEntries(rescaled.blocks, d, **BOTH, excess=rescaled.excess)
     values = sum(block.values.size for block in rescaled.blocks)
-    moments = posterior_moments(Posterior(d + 1, 3, [np.random.default_rng(6)]), standardised, values)
+    moments = posterior_moments(Posterior(d + 1, 3, [np.random.default_rng(6)]), standardised, np.arange(1), values)
     by_factors = standardised.regressors(moments, **BOTH, inflation=rescaled.inflation)
     regressed = average_regressors(Known(standardised, moments, rescaled.inflation), [np.random.default_rng(7)], **BOTH)
     return [outputs.regressors[0, :, 0] for outputs in (by_factors, regressed)]

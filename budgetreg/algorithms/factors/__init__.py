@@ -81,7 +81,6 @@ class FactorRegression(PairwiseLearner):
     uses_free = True
     draws_groups = True
     bitwise_portable = False
-    batching = Batching.IN_STEP
     options_without_draws: ClassVar[Mapping[str, str]] = {"draws": "everything"}
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "unbiased": _SHRUNK,
@@ -173,6 +172,11 @@ class FactorRegression(PairwiseLearner):
         """
         if given.rehearsed is not None and collected.examples < checkpoints[-1]:
             given.rehearsed[_history(collected, checkpoints)] = *deepcopy((planned, state)), outputs
+
+    @property
+    def batching(self) -> Batching:  # type: ignore[override]
+        """All streams, unless everything is seen: how many values examples have then differs from stream to stream."""
+        return Batching.IN_STEP if self.draws == "planned" else Batching.APART
 
     @property
     def cost_aware(self) -> Sequence[str]:

@@ -28,6 +28,7 @@ J. S. Liu, Y. N. Wu. Parameter expansion for data augmentation. JASA 94, 1999: w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,11 +38,12 @@ from scipy.sparse import csr_array
 
 from budgetreg.algorithms.factors.covariance import revised
 from budgetreg.algorithms.factors.trust import Trust
+from budgetreg.revealed.collection import Block
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.learner import SideInformation
-    from budgetreg.revealed.collection import Block, Collected
+    from budgetreg.revealed.collection import Collected
     from budgetreg.revealed.columns import Rescaled
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _RATE_TARGET, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1, 0.1
@@ -92,8 +94,8 @@ class Posterior:
     ----------
     columns : int
         Columns c.
-    sweeps : int
-        Sweeps done so far.
+    sweeps : ndarray of int, shape (F,)
+        Sweeps that each chain has done so far.
     trusts : list of Trust, or None
         Whether the correlations of each stream's attributes count; None: they do.
     """
@@ -102,7 +104,7 @@ class Posterior:
         self, columns: int, n_factors: int, rngs: Sequence[np.random.Generator], *, doubted: bool = False
     ) -> None:
         F, c, q = len(rngs), columns, n_factors
-        self.columns, self.sweeps = columns, 0
+        self.columns, self.sweeps = columns, np.zeros(F, dtype=int)
         self._rngs = rngs
         self._W = np.stack([rng.standard_normal((c, q)) for rng in rngs]) * _START
         self._mu, self._psi = np.zeros((F, c)), np.full((F, c), 0.5)
@@ -110,6 +112,22 @@ class Posterior:
         self._starts = _RATE_START * np.arange(1.0, q + 1)
         self._alpha = np.tile(self._starts, (F, 1))
         self.trusts = [Trust(c) for _ in rngs] if doubted else None
+
+    def part(self, streams: np.ndarray) -> Posterior:
+        """Return the chains of some streams, which `keep` takes back."""
+        part = copy(self)
+        part._rngs = [self._rngs[f] for f in streams]
+        part._W, part._mu, part._psi, part._alpha, part.sweeps = (of[streams] for of in self._states)
+        return part
+
+    def keep(self, streams: np.ndarray, part: Posterior) -> None:
+        """Take the chains of some streams back."""
+        for of, of_part in zip(self._states, part._states, strict=True):
+            of[streams] = of_part
+
+    @property
+    def _states(self) -> tuple[np.ndarray, ...]:
+        return self._W, self._mu, self._psi, self._alpha, self.sweeps
 
     def moments(
         self, blocks: Sequence[Block], live: np.ndarray, sweeps: int, kept: int, tails: np.ndarray | None = None
@@ -166,6 +184,8 @@ class Posterior:
         """
         F, c, q = self._W.shape
         columns = np.flatnonzero(live)
+        if columns.size == 1:  # einsum would add in another order
+            columns = columns.repeat(2)
         A, b = (of.reshape(F * c, -1)[columns] for of in data.sums(np.append(z, np.ones_like(z[:, :, :1]), axis=2)))
         prior = np.repeat(np.append(self._alpha, np.full((F, 1), _PRECISION_MU), axis=1)[:, None], c, axis=1)
         more = _TAILS * q * (tails - 1)
@@ -231,7 +251,8 @@ def posterior_of(
 ) -> Known:
     """Return what is known from everything revealed.
 
-    Without `chain`, complete examples have the moments of `StandardisedEntries.sample_moments`.
+    Without `chain`, streams whose examples are complete have the moments of `StandardisedEntries.sample_moments`. All
+    others continue their chains, and those that begin one do more sweeps. So no stream's chain depends on the others.
     """
     standardised = StandardisedEntries(
         rescaled.blocks,
@@ -242,33 +263,46 @@ def posterior_of(
         excess=rescaled.excess,
     )
     inflation = np.where(rescaled.has_variance[:, None], rescaled.inflation, np.inf)
-    if standardised.complete and not chain:
-        return Known(standardised, standardised.sample_moments(), inflation)
-    moments = posterior_moments(
-        posterior,
-        standardised,
-        collected.entries.size,
-        for_draws=collected.is_for_draws,
-        at_once=collected.is_everything and not posterior.sweeps,
-    )
+    F, c = standardised.live.shape
+    moments = Moments(np.zeros((F, c)), np.zeros((F, c, c)))
+    complete = standardised.complete & (not chain)
+    is_new = posterior.sweeps == 0
+    for streams in map(np.flatnonzero, (complete, ~complete & is_new, ~complete & ~is_new)):
+        if not streams.size:
+            continue
+        if complete[streams[0]]:
+            of_part = standardised.sample_moments(streams)
+        else:
+            of_part = posterior_moments(
+                posterior,
+                standardised,
+                streams,
+                collected.entries.size,
+                for_draws=collected.is_for_draws,
+                at_once=collected.is_everything and bool(is_new[streams[0]]),
+            )
+        moments.first[streams], moments.second[streams] = of_part.first, of_part.second
     return Known(standardised, moments, inflation)
 
 
 def posterior_moments(
     posterior: Posterior,
     standardised: StandardisedEntries,
+    streams: np.ndarray,
     size: int,
     *,
     for_draws: bool = False,
     at_once: bool = False,
 ) -> Moments:
-    """Continue the chains by as many sweeps as the amount of data asks for, and return the revised moments.
+    """Continue the chains of some streams by as many sweeps as the data ask for, and return their revised moments.
 
     Parameters
     ----------
     posterior : Posterior
     standardised : StandardisedEntries
         Everything revealed.
+    streams : ndarray of int
+        The streams; all of them begin their chains now, or none does.
     size : int
         Number of values of each stream.
     for_draws : bool
@@ -279,17 +313,19 @@ def posterior_moments(
     sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
     most = _MOST_FOR_DRAWS if for_draws else _MOST_AT_ONCE if at_once else MOST_KEPT
     kept = min(max(_MIN_KEPT, sweeps), most)
-    before = kept // 3 if posterior.sweeps else max(kept // 3, _BURN_IN)
-    tails = standardised.tails
-    moments = posterior.moments(standardised.blocks, standardised.live, before + kept, kept, tails)
-    for f, is_live in enumerate(standardised.live):
-        live, first = np.flatnonzero(is_live), moments.first[f]
+    before = kept // 3 if posterior.sweeps[streams].any() else max(kept // 3, _BURN_IN)
+    blocks = [Block(*(of[streams] for of in block)) for block in standardised.blocks]
+    tails, part = standardised.tails[streams], posterior.part(streams)
+    moments = part.moments(blocks, standardised.live[streams], before + kept, kept, tails)
+    posterior.keep(streams, part)
+    for f, stream in enumerate(streams):
+        live, first = np.flatnonzero(standardised.live[stream]), moments.first[f]
         if live.size:
             cells, outer = np.ix_(live, live), np.outer(first, first)[np.ix_(live, live)]
-            seen = centred_on(standardised.blocks, f, live, first)
+            seen = centred_on(blocks, f, live, first)
             covariance = moments.second[f][cells] - outer
             if posterior.trusts is not None:
-                covariance = posterior.trusts[f].trusted(seen, live, covariance)
+                covariance = posterior.trusts[stream].trusted(seen, live, covariance)
             moments.second[f][cells] = revised(seen, covariance, tails[f] ** 2) + outer
     return moments
 
