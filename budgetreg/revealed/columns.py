@@ -534,8 +534,10 @@ class StandardisedEntries:
         self._mean_variance = mean_variance
         others = np.append(np.broadcast_to(mean_variance, (F, d)), np.zeros((F, 1)), axis=1)
         variances = np.where(offsets, variance(self._means, counts, others), variances)
-        self.live = (self.live | offsets) & (variances > 0)
-        self._units = np.sqrt(np.where(variances > 0, variances, 1.0))
+        # Equal values may differ from their mean by its rounding error, which is no variance.
+        varies = variances > np.square(np.finfo(float).eps * counts * self._means)
+        self.live = (self.live | offsets) & varies
+        self._units = np.sqrt(np.where(varies, variances, 1.0))
         self.blocks = [
             Block(block.attributes, values / units)
             for block, values, units in zip(blocks, differences, of_columns(self._units), strict=True)

@@ -101,6 +101,8 @@ ANY = {
     "aesvr": f"algo=aesvr k=8 dataset=sphere {' '.join(SMALL)}",
     "stored": f"algo=aelr k=4 dataset=digits_3v5 dataset.center=full {' '.join(SMALL[2:])}",
     "planned": f"algo=aemr k=3 {WIDE} dataset.d=9",
+    # One repetition sees no two values of an attribute that differ before its first plan, and the others do.
+    "planned-few": f"algo=aemr k=3 {WIDE} dataset.d=9 dataset.n=70 checkpoints=[7,40,70]",
     "centred": f"algo=aelr k=4 dataset=power_law dataset.d=12 {CENTRED}",
     "centred-rows": f"algo=online_ridge k=6 dataset=power_law dataset.d=6 {CENTRED}",
     "centred-aesvr": f"algo=aesvr k=6 dataset=sphere algo.residual=plug_in {CENTRED}",
@@ -162,6 +164,13 @@ def test_final_runs_have_the_same_numbers_beside_the_folds_and_after_them(averag
 def test_offline_learners_advance_all_folds_of_a_repetition_together():
     plan = planned("algo=ridge", "k=64", "backend.batch_size=1")
     assert (plan.streams_at_once, plan.repetitions_at_once) == (10, 1)
+
+
+@pytest.mark.parametrize(("draws", "together"), [("planned", True), ("everything", False)])
+def test_repetitions_that_see_all_that_is_there_advance_alone(draws: str, together: bool) -> None:
+    """How many values their examples have differs, and what is stored of an example depends on the widest one."""
+    plan = planned("algo=aemr", f"algo.draws={draws}", "k=9", "dataset=power_law", "dataset.d=9", *SMALL)
+    assert (plan.repetitions_at_once > 1) is together
 
 
 # The model of a repetition, in units of the stored columns, has the errors of its curve

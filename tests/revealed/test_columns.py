@@ -28,6 +28,15 @@ def test_rows_are_complete_if_all_show_all_live_columns() -> None:
     assert standardised(hidden=True).complete.tolist() == [True, False]
 
 
+def test_equal_values_have_no_variance_although_their_mean_is_rounded() -> None:
+    entries = Entries(3)
+    values = np.full((1, 3, 2), -0.05)
+    assert values.var() > 0
+    entries.add(np.tile([0, 1], (1, 3, 1)), values, np.array([[1.0, 2.0, 4.0]]))
+    columns = StandardisedEntries(entries.blocks(), 2, centred=False, intercept=False, zero_is_meaningful=False)
+    assert columns.live.tolist() == [[False, False, True]]
+
+
 def test_sample_moments_have_as_many_examples_more_as_columns_of_independent_values() -> None:
     """A column of equal values has the variance 1: its unit is the deviation to expect."""
     columns = standardised()
