@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("short_chains")
 
 COSTS = {"age": 0.0, "ecg": 10.0, "iron": 20.5, "zinc": 20.5}
 HEADS = {"age": "age", "ecg": "ecg", "iron": "iron", "zinc": "iron"}
-STEPS = ("execute", "executemany", "serialize", "open", "write", "fsync", "replace", "close", "_exit")
+STEPS = ("execute", "executemany", "serialize", "open", "write", "fstat", "replace", "close", "_exit")
 KILLS = st.none() | st.integers(1, 40)
 Cell = tuple[str, str]
 
