@@ -58,7 +58,7 @@ def test_learners_pass_with_changed_options(name):
     assert [result for result in results if result.passed is False] == []
 
 
-@pytest.mark.parametrize("name", quick_but(LONG, catalogue.options("algo")))
+@pytest.mark.parametrize("name", quick_but((*LONG, *COVERED), catalogue.options("algo")))
 def test_streams_and_unseen_values_over_several_blocks(name):
     """As the checks do within a block, with several plans: no stream depends on another, nor on what is not seen."""
     subject, m, F = checks.examined(name), BLOCK + 40, 2

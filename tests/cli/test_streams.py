@@ -12,6 +12,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.common.notices import patient_streams
 from tests.commands import process
+from tests.sketches import sketch
 from tests.written_runs import write_run
 
 QUICK = ["run", "algo=naive", "k=4", "repetitions=1", "checkpoints=2", "tuning.folds=2", "out=o"]
@@ -30,7 +31,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a finished run and one written by hand."""
     folder = tmp_path_factory.mktemp("results")
     write_run(folder / "written")
-    assert process(*QUICK, folder=folder).returncode == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        sketch(patch)
+        assert main(QUICK) == 0
     return folder
 
 

@@ -71,7 +71,7 @@ SLOW = [lambda: AEML(k=3), lambda: ImputeRidge(k=3, impute="iterative")]
     ("made", "kind"),
     [
         *product(QUICK, COLUMNS),
-        *slow_but([(aemr, "rounding"), (aemr, "lognormal")], product([aemr], COLUMNS)),
+        *slow_but([(aemr, "lognormal")], product([aemr], COLUMNS)),
         *slow_but([], product(SLOW, ("rounding", "tiny and lognormal"))),
     ],
 )
