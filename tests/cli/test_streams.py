@@ -11,7 +11,6 @@ import pytest
 
 from budgetreg.cli.app import main
 from budgetreg.common.notices import patient_streams
-from tests.commands import process
 from tests.sketches import sketch
 from tests.written_runs import write_run
 

@@ -24,6 +24,7 @@ from tests.figures.drawn import drawn, labels_of, legend_of
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_budget_at_prediction_has_a_panel_of_its_own(tmp_path: Path) -> None:
     for algo in ("aelr", "aemr"):
         for predict_k in (None, 2):
@@ -197,6 +198,7 @@ def test_the_legend_defines_the_band(tmp_path: Path) -> None:
     assert set(labels_of(figure.axes[0])) == {"aelr (5 repetitions)", "aer (1 repetition)", "zero predictor"}
 
 
+@pytest.mark.usefixtures("sketched")
 def test_runs_at_equal_examples_are_drawn_against_examples(tmp_path: Path) -> None:
     run = write_run(tmp_path / "one", axis="examples")
     (ax,) = drawn(run)[0].axes

@@ -72,7 +72,11 @@ ABLE = [*able(predicts=True), *able(predicts=False)]
 GRADIENTS = members(
     lambda learner: learner.missing is Missing.WEIGHED and learner.predicts and not learner.centres_itself
 )
-CENTRED = [name for name in able(predicts=True) if checks.skip_reason(examined(name).learner, "origin") is None]
+CENTRED = members(
+    lambda learner: (
+        learner.missing is not Missing.REFUSED and learner.predicts and checks.skip_reason(learner, "origin") is None
+    )
+)
 
 
 # Estimates from stored sums, of one example, for each mask and each outcome of the draws.

@@ -49,13 +49,12 @@ def computed(table: Path, **more: Any) -> Path:
     return out
 
 
+REPEATS = ("aeml", "aemr", "lasso", "online_lasso", "impute_iterative", "corrected_lasso", "cocolasso", "hmlasso")
 REGRESSORS = [name for name in members(lambda learner: learner.draws_groups and learner.predicts) if "cv" not in name]
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize(
-    "algo", quick_but(("aeml", "aemr", "lasso", "online_lasso"), [*REGRESSORS, "aefa", "aefa_streaming"])
-)
+@pytest.mark.parametrize("algo", quick_but(REPEATS, [*REGRESSORS, "aefa", "aefa_streaming"]))
 @pytest.mark.parametrize("gaps", [False, True])
 def test_every_learner_of_groups_pays_each_once_and_sees_all_of_it(table: Path, algo: str, gaps: bool) -> None:
     full = algo in ("ridge", "lasso", "online_ridge", "online_lasso")

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 
 import budgetreg
+from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError, DataError, UserError
 from budgetreg.study.error import ErrorEstimate, Estimates, Interval
 from budgetreg.study.file import StudyFile
@@ -230,20 +231,20 @@ def test_a_log_that_would_change_a_study_of_schema_1_is_refused(path: Path, tmp_
     assert path.with_name("trial.db-wal").exists()
 
 
-def test_any_name_of_a_file_will_do(tmp_path: Path) -> None:
-    name = b"d\xff/s\xfe\n.db"
-    (tmp_path / os.fsdecode(name)).parent.mkdir()
-    (tmp_path / "t.csv").write_text("id,y,a,b\np1,1,,\np2,3,,\n")
-    done = commands(
-        tmp_path,
-        [b"study", b"create", name, b"table=t.csv", b"target=y", b"id=id"],
-        [b"study", b"ask", name, b"spend=2", b"out=o\xff.csv"],
-        [b"study", b"tell", name, b"o\xff.csv"],
-        [b"study", b"export", name, b"out=e\xff.csv"],
-        [b"study", b"show", name],
-    )
-    assert done.returncode == 0, done.stderr
-    assert len(budgetreg.Study(tmp_path / os.fsdecode(name)).state().examples) == 2
+def test_any_name_of_a_file_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"d\xff/s\xfe\n.db")
+    Path(name).parent.mkdir()
+    Path("t.csv").write_text("id,y,a,b\np1,1,,\np2,3,,\n")
+    for words in (
+        ["create", name, "table=t.csv", "target=y", "id=id"],
+        ["ask", name, "spend=2", "out=o\udcff.csv"],
+        ["tell", name, "o\udcff.csv"],
+        ["export", name, "out=e\udcff.csv"],
+        ["show", name],
+    ):
+        assert main(["study", *words]) == 0
+    assert len(budgetreg.Study(name).state().examples) == 2
 
 
 def test_names_that_no_file_can_have_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
