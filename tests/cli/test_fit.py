@@ -19,6 +19,7 @@ from budgetreg.protocol.split import split_data
 from budgetreg.runs.runner import execute
 from budgetreg.runs.series import Payments, attributes_paid
 from tests.commands import call
+from tests.tiers import slow_but
 
 N, D = 60, 6
 FIXED = {"tuning": "fixed", "tuning.B": 1}
@@ -245,7 +246,7 @@ def test_python_predicts_for_a_frame_by_the_names_of_its_columns(
         budgetreg.predict(folder, frame.drop(columns="a"))
 
 
-@pytest.mark.parametrize("centring", [{}, {"dataset.center": "none", "intercept": "none"}])
+@pytest.mark.parametrize("centring", slow_but([{}], [{}, {"dataset.center": "none", "intercept": "none"}]))
 def test_rows_with_holes_are_predicted_by_what_is_known_of_them(
     here: Path, capsys: pytest.CaptureFixture[str], centring: dict[str, str]
 ) -> None:

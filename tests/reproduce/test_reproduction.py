@@ -196,7 +196,7 @@ def test_a_killed_reproduction_resumes(reproduced: Path, computed: list[str], le
     assert contents(FOLDER) == whole
 
 
-@pytest.mark.parametrize("table", ["curves.csv", "runs.csv"])
+@pytest.mark.parametrize("table", ["curves.csv", pytest.param("runs.csv", marks=pytest.mark.slow)])
 def test_results_that_lost_a_row_are_not_used(reproduced: Path, table: str) -> None:
     whole = contents(FOLDER)
     (FOLDER / table).write_bytes(b"".join(whole[table].splitlines(keepends=True)[:-1]))
