@@ -41,6 +41,9 @@ _MORE = 1.25
 _LONGER = 6
 """Runs after the first one that the money pays for, at most. Few need more than two."""
 
+_REHEARSAL, _RUN = 0.25, 0.9
+"""Shares of what is left that a rehearsal and another run are reported to be: nobody knows how many runs follow."""
+
 _ROUNDING = 1e-9  # of a sum of money, relative
 
 
@@ -271,11 +274,14 @@ def advance_within_total(
         If the total does not pay for C examples, which only draws of unlimited number can cause.
     """
     rehearsed: dict[Any, Any] = {}
+    done = 0.0
 
     def run(rehearsal: bool, *ends: int) -> tuple[PassResult, tuple[int, ...]]:
         """Return the result, and the numbers of examples that the amounts pay for, by what it has cost."""
+        nonlocal done
         begin = (lambda: lambda checkpoint, outputs, origin: None) if rehearsal else final.begin
-        part = portion(progress, *((0, 0.5) if rehearsal else (0.5, 1)))
+        start, done = done, done + (1 - done) * (_REHEARSAL if rehearsal else _RUN)
+        part = portion(progress, start, done)
         passes = [replace(final, checkpoints=ends, begin=begin)]
         (result,) = advance(plan, table, passes, settings, part, cells, rehearsed)
         assert result.expenses is not None

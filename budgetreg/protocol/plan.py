@@ -161,6 +161,8 @@ class Plan(Spending):
         """The number of repetitions that advance together; no result depends on it."""
         if self.config.algo.batching is not Batching.IN_STEP or self.data_bytes is None:
             return 1
+        if self.config.ends_with_money and not self.tuned:  # nothing advances together: each is kept when it ends
+            return 1
         of_a_repetition = self.folds + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // of_a_repetition, WORKER_BYTES // self.data_bytes))
 

@@ -1,6 +1,7 @@
 """A total: every learner ends at the same spending, whatever its k, or chooses k within it."""
 
 import json
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,14 @@ from budgetreg.data.dataset import Groups
 from budgetreg.data.registry import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.protocol.passes import moved
-from budgetreg.protocol.repetitions import run_repetitions
+from budgetreg.protocol import passes
+from budgetreg.protocol.passes import Progress, moved
+from budgetreg.protocol.plan import Plan
+from budgetreg.protocol.repetitions import Result, run_repetitions
 from budgetreg.protocol.split import parts_of
 from budgetreg.revealed.collection import Collected
 from budgetreg.revealed.purchases import Purse, purchases
+from budgetreg.runs.runner import execute
 from budgetreg.runs.series import budgets_of, read, read_series
 from tests.plans import configured, journaled, planned
 from tests.tiers import slow_but
@@ -211,6 +215,39 @@ def test_draws_that_are_planned_at_checkpoints_spend_the_money_but_for_one_examp
     monkeypatch.setattr(FactorRegression, "remember", lambda *args: None)
     assert journaled(plan, [3]) == recalled
     assert len(runs) > 2.2 * once
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_each_repetition_that_money_ends_is_kept_when_it_ends(own_prices, tmp_path):
+    words = [*own_prices, "algo=aemr", "total=300", "repetitions=3", "checkpoints=2", f"out={tmp_path / 'run'}"]
+    plan = planned(*words)
+
+    def interrupted(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[Result]:
+        if 1 in repetitions:
+            raise KeyboardInterrupt
+        return run_repetitions(plan, repetitions, progress)
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(plan, function=interrupted)
+    whole = execute(plan)
+    assert (whole.resumed, whole.finished) == (1, 3)
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_progress_never_goes_back_while_money_asks_for_longer_runs(own_prices, monkeypatch):
+    runs, steps, begun = [], [], passes.advance
+
+    def counted(*args):
+        runs.append(len(steps))
+        return begun(*args)
+
+    monkeypatch.setattr(passes, "advance", counted)
+    plan = planned(*own_prices, "algo=aemr", "total=500", "repetitions=4", "checkpoints=6")
+    run_repetitions(plan, [0], steps.append)
+    assert len(runs) > 2
+    assert steps[runs[-1]] > 0
+    assert steps == sorted(steps)
+    assert steps[runs[2] - 1] < steps[-1] <= 1
 
 
 def test_checkpoints_stay_where_they_are_while_the_last_one_moves_little():
