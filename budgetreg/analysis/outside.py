@@ -140,6 +140,7 @@ def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:
         rng = generator(NAME, config.seed, data.name, repetition, k)
         ranks = rng.permuted(np.tile(np.arange(d), (len(rows), 1)), axis=1)
         X = np.where(ranks[:, heads] < k, X, np.nan)
+    X[:, np.isnan(X).all(axis=0)] = 0.0  # scikit-learn fails where an attribute has no value; a constant splits nothing
     model = HistGradientBoostingRegressor(random_state=0).fit(X, data.y[rows])
     y, tested = data.y[parts.test], _values(data, parts.test)
     if data.available is not None:

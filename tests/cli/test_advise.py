@@ -142,6 +142,21 @@ def test_learners_whose_tuning_is_not_paid_for_are_left_out(
     assert "tuning=paid: aelr would choose" in alone.err
 
 
+@pytest.mark.parametrize("rows", [11, 40])
+def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(
+    rows: int, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    """Of few rows no draw may have it; of more, only one of them may have a value."""
+    X = np.random.default_rng(0).normal(size=(rows, 8))
+    frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(y=X.sum(axis=1))
+    frame.loc[1:, "h"] = np.nan if rows > 11 else frame["h"]
+    frame.to_csv("table.csv", index=False)
+    words = "advise dataset=file dataset.path=table.csv dataset.missing=unavailable total=60 k=2 algo=aemr out=here"
+    said = budgetreg(capsys, f"{words} repetitions=3")
+    assert said.code == 0
+    assert "boosting" in said.out
+
+
 @pytest.mark.slow
 def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
     capsys: pytest.CaptureFixture[str], here: Path
