@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,10 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
         with scratch_folder() as scratch:  # read as a file is, with the same words for what is wrong
             path = scratch / "table.csv"
             table.to_csv(path, index=False)
-            predictions = models.predict(at_home(folder), path, repetition)
+            try:
+                predictions = models.predict(at_home(folder), path, repetition)
+            except DataError as error:
+                raise DataError(str(error).replace(str(path), "the table")) from error
     for line in predictions.notes:
         say(line)
     return pd.DataFrame(predictions.columns(), index=table.index if isinstance(table, pd.DataFrame) else None)
@@ -190,16 +194,17 @@ def _valid(choices: Mapping[str, Any]) -> "Config":
     from budgetreg.config.composition import Composer
     from budgetreg.protocol.configuration import validate
 
-    refuse_unreadable(choices)
+    choices = readable(choices)
     return validate(Composer()(choices), choices)
 
 
-def refuse_unreadable(choices: Mapping[str, Any]) -> None:
-    """Refuse choices that are no mapping, or hold a table or an array.
+def readable(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return choices as the command reads them: paths as text, tuples as lists, numbers of numpy as those of Python.
 
     Raises
     ------
     ConfigError
+        If they are no mapping, or hold a table or an array.
     """
     if not hasattr(choices, "items"):
         raise ConfigError(
@@ -214,6 +219,15 @@ def refuse_unreadable(choices: Mapping[str, Any]) -> None:
                 f"{' x '.join(map(str, shape))}: save a table, as by table.to_csv(PATH, index=False), and give its "
                 "path as dataset.path"
             )
+    return {key: _readable(value) for key, value in choices.items()}
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return list(map(_readable, value))
+    if isinstance(value, PathLike):
+        return fspath(value)
+    return value.item() if hasattr(value, "item") else value
 
 
 def _planned(config: "Config") -> "Plan":

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -83,6 +84,31 @@ def test_a_table_in_place_of_its_path_is_one_line(call: Callable[..., object]) -
         "dataset.path: must be text, a number, a list or a mapping; got a DataFrame of 400 x 11: save"
     )
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("call", [budgetreg.run, budgetreg.fit])
+def test_choices_may_be_paths_tuples_and_numbers_of_numpy(call: Callable[..., Any]) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"]).assign(
+        day="Monday"
+    )
+    frame.to_csv("table.csv", index=False)
+    plain = {"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "dataset.target": "y", "k": 2}
+    plain |= {"dataset.drop": ["day"], "out": "plain"}
+    paths = {"dataset.path": Path("table.csv"), "out": Path("paths")}
+    other = {**plain, **paths, "dataset.drop": (np.str_("day"),), "k": np.int64(2)}
+    first, second = (call(choices).folder / "curves.csv" for choices in (plain, other))
+    assert second.parent.name == "paths"
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_what_is_wrong_with_a_frame_names_no_file_that_is_gone() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
+    frame.to_csv("table.csv", index=False)
+    folder = budgetreg.fit({"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "k": 2}).folder
+    with pytest.raises(DataError, match=r"^the table: there is no column 'a'"):
+        budgetreg.predict(folder, frame.drop(columns="a"))
+    with pytest.raises(DataError, match=r"^the table: line 2, data row 1, column 'a'"):
+        budgetreg.predict(folder, frame.assign(a=np.inf))
 
 
 def test_a_folder_without_results_is_one_line(here: Path) -> None:

@@ -13,7 +13,7 @@ from budgetreg.algorithms.learner import Missing
 from budgetreg.algorithms.registry import GROUPS, WITH_GAPS, advised, expanded, members
 from budgetreg.analysis.comparisons import Candidate, ranked
 from budgetreg.analysis.outside import boosting
-from budgetreg.api import SET_BY_FIT, carry_out, refuse_unreadable
+from budgetreg.api import SET_BY_FIT, carry_out, readable
 from budgetreg.cli.arguments import is_whole, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.run import read_words, sweep_table
@@ -98,8 +98,7 @@ def advise(choices: Mapping[str, Any]) -> "pd.DataFrame":
     """
     import pandas as pd  # here, as it is slow to load
 
-    refuse_unreadable(choices)
-    words = [_word(key, value) for key, value in choices.items()]
+    words = [_word(key, value) for key, value in readable(choices).items()]
     plans = _planned(words)
     with each_once():
         candidates, failed = _compared(plans)
@@ -112,7 +111,7 @@ def advise(choices: Mapping[str, Any]) -> "pd.DataFrame":
 
 def _word(key: str, value: Any) -> str:
     """Return a word of the command, as it is typed but for what a shell needs."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         texts = [for_hydra(each) if isinstance(each, str) else str(each) for each in value]
         return f"{key}={','.join(texts)}" if key in _OPTIONS else f"{key}=[{','.join(texts)}]"
     return f"{key}={'null' if value is None else str(value).lower() if isinstance(value, bool) else value}"
