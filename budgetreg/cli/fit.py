@@ -81,8 +81,10 @@ def _print_bill(plan: Plan, folder: Path) -> None:
     if plan.groups is not None:
         groups = np.count_nonzero(plan.groups.leads)
         per_example = f"{plan.per_example} of {groups} groups and single attributes ({plan.d} attributes in all)"
-    examples = results.curves["examples"].iloc[-1]
-    learned = f"{plan.config.algo.name} on {plan.dataset}, learned from {per_example} of each of {examples} rows"
+    each = f"{per_example} of each of {results.curves['examples'].iloc[-1]} rows"
+    if plan.config.chooses_k:  # `examples` has the amount that was spent
+        each = f"up to {per_example} of each row"
+    learned = f"{plan.config.algo.name} on {plan.dataset}, learned from {each}"
     print(in_one_line(f"{learned}, {plan.n_train} rows in all"))
     console().print(table(("paid for", *right("attributes", *unit)), _rows(plan, attributes, paid)))
     if plan.prices is None:

@@ -136,6 +136,12 @@ def test_a_full_row_costs_what_is_bought_of_it(capsys: pytest.CaptureFixture[str
     assert "learned from 4 of 4 groups and single attributes (6 attributes in all) of each of" in said.out
 
 
+def test_an_amount_that_is_spent_is_no_number_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    said = call(capsys, "fit dataset=file dataset.path=own.csv algo=aemr k=auto total=300 out=mine")
+    rows = len(Path("own.csv").read_text().splitlines()) - 1
+    assert f"learned from up to 6 of 6 attributes of each row, {rows} rows in all" in said.out
+
+
 def test_the_same_choices_leave_the_same_bytes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     called = budgetreg.fit(RIDGE).folder
     words = " ".join(f"{key}={value}" for key, value in RIDGE.items())
