@@ -322,6 +322,7 @@ def recommend(
         One sentence.
     """
     leads, units = np.unique(heads, return_inverse=True)
+    is_open = is_open & (prices[heads] <= spend)  # others would count in the mean price by which examples are planned
     offer = Offer(seen, is_open, units, prices[leads], np.full(len(seen), len(leads)))
     priced = offer.prices > 0
     if per_example is not None:
@@ -334,7 +335,10 @@ def recommend(
     begun = offer.by_unit(seen)[:, priced].any(axis=1)
     examples = np.concatenate([np.flatnonzero(buyable & begun), np.flatnonzero(buyable & ~begun)])
     choice = choose(offer, beliefs, np.bincount(units, weights), spend, rng, candidates=examples)
-    return choice, _reason(choice, int(priced.sum()), spend, weighed=beliefs is not None)
+    paid = prices[heads] > 0
+    rows = np.unique(choice.cells[paid[choice.cells[:, 1]], 0])
+    complete = bool((seen | is_open)[np.ix_(rows, paid)].all())
+    return choice, _reason(choice, len(rows), int(priced.sum()), spend, complete, weighed=beliefs is not None)
 
 
 def _weights(model: JointModel) -> np.ndarray:
@@ -348,26 +352,30 @@ def _weights(model: JointModel) -> np.ndarray:
     return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / units, w * units)
 
 
-def _reason(choice: Choice, units: int, spend: float, *, weighed: bool) -> str:
-    examples = len(np.unique(choice.cells[:, 0]))
+def _reason(choice: Choice, examples: int, units: int, spend: float, complete: bool, *, weighed: bool) -> str:
+    """Return why a choice is as it is; so many `examples` get any of the `units` that have a price.
+
+    `complete` says whether all units of these examples are known, on order or offered.
+    """
     many = plural(examples, "example")
     if choice.limit is Limit.NOTHING or not choice.cost:
-        free = "cells that cost nothing are all that is ordered" if examples else "nothing is ordered"
+        free = "cells that cost nothing are all that is ordered" if len(choice.cells) else "nothing is ordered"
         return f"{free}, as no other cell that may be ordered costs at most {spend:,.10g}"
     few = f"{choice.depth} of {units} attributes" if choice.depth > 1 else f"one of {units} attributes"
     each = f"up to {few} each of {many}"
     if choice.limit is Limit.ALL and choice.depth == 1:
-        return f"the one attribute that is left to order, of each of {many}"
+        return f"the one attribute that can be ordered, of each of {many}"
+    rows = "complete rows" if complete else f"all {choice.depth} attributes that can be ordered"
     if choice.limit is Limit.ALL and (choice.depth == LEAST_DEPTH or not weighed):
         fewer = (
             "one attribute alone does not show" if choice.depth == LEAST_DEPTH else "the money pays for enough to see"
         )
-        return f"complete rows, of {many}, as {fewer} how attributes are related"
+        return f"{rows}, of {many}, as {fewer} how attributes are related"
     return {
         Limit.FEW_EXAMPLES: f"at most {few} per example, as so few known values reveal more about how attributes are "
         f"related if they are spread over {many} than in complete rows",
         Limit.SHARED: f"{each}, as more of fewer examples are not expected to be worth more",
-        Limit.ALL: f"complete rows, of {many}, as a few attributes of each of more examples are not expected to be "
+        Limit.ALL: f"{rows}, of {many}, as a few attributes of each of more examples are not expected to be "
         "worth clearly more",
         Limit.PER_EXAMPLE: f"{each}, the most that one example may have",
         Limit.EXAMPLES: f"{each}, as there are no more examples to buy first attributes of",

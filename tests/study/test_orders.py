@@ -88,6 +88,12 @@ def test_attributes_count_in_their_own_units() -> None:
     np.testing.assert_array_equal(equal.cells, unequal.cells)
 
 
+@pytest.mark.parametrize("spend", [60.0, 600.0])
+def test_an_attribute_that_costs_more_than_the_money_changes_no_plan(spend: float) -> None:
+    without, beyond = order(d=7, spend=spend), order(d=8, prices=np.array([1.0] * 7 + [1e3]), spend=spend)
+    np.testing.assert_array_equal(beyond.cells, without.cells)
+
+
 @pytest.mark.parametrize(
     ("kwargs", "said"),
     [
@@ -100,7 +106,16 @@ def test_attributes_count_in_their_own_units() -> None:
         ({"d": 2, "spend": 40}, "complete rows, of 20 examples, as one attribute alone does not show"),
         ({"d": 3, "spend": 60}, "complete rows, of 20 examples, as the money pays for enough to see"),
         ({"known": half_known(), "prices": np.array([1.0] * 7 + [0]), "spend": 0}, "cells that cost nothing are all"),
-        ({"of": model(8), "known": all_but_one(), "spend": 5}, "the one attribute that is left to order, of each of 5"),
+        ({"of": model(8), "known": all_but_one(), "spend": 5}, "the one attribute that can be ordered, of each of 5"),
+        (
+            {"d": 3, "prices": np.array([1, 1, 900]), "spend": 40},
+            "all 2 attributes that can be ordered, of 20 examples",
+        ),
+        (
+            {"d": 3, "known": all_but_one(d=3) & (np.arange(3) == 2), "spend": 40},
+            "complete rows, of 20 examples, as one",
+        ),
+        ({"d": 3, "known": pairs_known(30, d=3), "prices": np.array([1, 1, 0]), "spend": 4}, "complete rows, of 2 ex"),
     ],
 )
 def test_reason_says_what_decided(kwargs: dict, said: str) -> None:
