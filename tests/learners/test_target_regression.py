@@ -516,6 +516,18 @@ def test_streams_without_anything_to_regress_keep_their_moments(intercept: bool)
         np.testing.assert_array_equal(factors, known.inflation[f])
 
 
+def test_examples_that_show_nothing_leave_the_others_complete() -> None:
+    d, rng, entries, both = 3, np.random.default_rng(1), Entries(4), {"centred": True, "intercept": True}
+    entries.add(np.tile(np.arange(d), (1, 8, 1)), rng.normal(size=(1, 8, d)), rng.normal(size=(1, 8)))
+    entries.add(np.full((1, 2, d), d + 1), np.zeros((1, 2, d)), rng.normal(size=(1, 2)))
+    standardised = StandardisedEntries(entries.blocks(), d, **both)
+    given = Moments(np.zeros((1, d + 1)), np.eye(d + 1)[None])
+    known = Known(standardised, given, np.ones((1, d)))
+    regression = stream_regression(known, standardised.origin(given, **both), 0)
+    assert regression is not None
+    assert (regression.complete, regression.examples) == (True, 8)
+
+
 def test_parts_are_the_second_moments_of_the_weights_in_units_of_the_columns() -> None:
     """They are 0 where nothing can be regressed, and for an attribute that is left out."""
     both, live = {"centred": True, "intercept": True}, np.array([0, 2, 3])
