@@ -139,7 +139,7 @@ def test_values_that_are_not_paid_for_change_nothing(tmp_path):
 )
 def test_plans_of_a_rehearsal_are_those_of_the_pass(algo, checkpoints, monkeypatch):
     """They are not made again before the first checkpoint; if they are, no number is another."""
-    plan = planned(*OWN, *EUR, f"algo={algo}", f"checkpoints={checkpoints}", "total=2500")
+    plan = planned(*OWN, *EUR, f"algo={algo}", f"checkpoints={checkpoints}", "total=4000")
     runs, chain = [], Posterior.moments
 
     def counted(self, *args):
