@@ -42,7 +42,7 @@ _LONGER = 6
 """Runs after the first one that the money pays for, at most. Few need more than two."""
 
 _REHEARSAL, _RUN = 0.25, 0.9
-"""Shares of what is left that a rehearsal and another run are reported to be: nobody knows how many runs follow."""
+"""Shares of the rest of the progress that a rehearsal and each run fill. How many runs follow is not known."""
 
 _ROUNDING = 1e-9  # of a sum of money, relative
 
