@@ -67,8 +67,6 @@ class Trial:
         What is done to the program, and to which part of it.
     number, seed : int
         Number of the trial and seed, which decide all its random choices.
-    turn : int
-        How many trials of the case come before this one.
     options : mapping
         What was prepared for the case.
     folder : Path
@@ -81,7 +79,6 @@ class Trial:
     case: str
     number: int
     seed: int
-    turn: int
     options: Mapping[str, Any]
     folder: Path
     faults: dict[str, str] = field(default_factory=dict)
@@ -94,10 +91,6 @@ class Trial:
     def pick(self, values: Sequence[Any]) -> Any:
         """Return one of some values."""
         return values[int(self.rng.integers(len(values)))]
-
-    def next_of(self, values: Sequence[Any]) -> Any:
-        """Return the value whose turn it is."""
-        return values[self.turn % len(values)]
 
     def run(self, line: Line, codes: Sequence[int] = (0, 2, 3), **how: Any) -> Answer:
         """Run a command, see `forked`, judge how it ends, and return that."""
@@ -195,14 +188,6 @@ class Kind:
         (self.cases if callable(self.cases) else self.cases[trial.case])(trial)
         shutil.rmtree(place, ignore_errors=True)
         return trial
-
-
-def overwrite(content: bytearray, rng: np.random.Generator, letters: bytes = bytes(range(256))) -> bytearray:
-    """Overwrite up to 64 bytes of some content at random."""
-    start, length = int(rng.integers(len(content))), int(rng.integers(1, 65))
-    new = rng.choice(list(letters), len(content[start : start + length]))
-    content[start : start + length] = bytes(new.tolist())
-    return content
 
 
 def alike(cases: Iterable[str], **options: Any) -> Mapping[str, Mapping[str, Any]]:

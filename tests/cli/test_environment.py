@@ -4,7 +4,6 @@ import resource
 import signal
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -16,12 +15,71 @@ from budgetreg.runs.workers import interrupts_told_apart
 from tests.commands import process
 from tests.written_runs import write_run
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
+HOW = ("SystemExit", "KeyboardInterrupt", "MemoryError", "Unspeakable", "Odd", "ValueError", "recursion")
+FAULTY = {
+    "faulty/__init__.py": "",
+    "faulty/learner.py": """\
+# A learner that fails.
+import os
+import warnings
+from dataclasses import dataclass
+import numpy as np
+from budgetreg import extend
 
-from stress_processes import HOW, install_faulty  # noqa: E402
+class Unspeakable(Exception):
+    def __str__(self):
+        raise self
+
+class Odd(BaseException):
+    pass
+
+WHEN, HOW, NTH = (os.environ.get("FAULTY") or "never,nothing,0").split(",")
+calls = 0
+
+def recurse():
+    return recurse()
+
+def reach(place):
+    global calls
+    if place != WHEN:
+        return
+    calls += 1
+    if calls <= int(NTH):
+        return
+    if HOW == "recursion":
+        recurse()
+    raise {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "MemoryError": MemoryError,
+           "Unspeakable": Unspeakable, "Odd": Odd, "ValueError": ValueError}[HOW]()
+
+reach("import")
+
+@dataclass(frozen=True)
+class Faulty(extend.Learner):
+    core = "faulty"
+    parameters = (extend.RADIUS,)
+    tuned = ("B",)
+    words = ("no attributes", "nothing")
+
+    def fit(self, accessor, settings, checkpoints, rngs, given):
+        warnings.warn("two\\nlines")
+        accessor.open(0, checkpoints[-1])
+        for checkpoint in checkpoints:
+            yield checkpoint, np.ones((accessor.n_streams, accessor.d, accessor.n_settings))
+        reach("fit")
+""",
+    "faulty/conf/algo/faulty.yaml": "# Faulty\nname: faulty\ncore: faulty\ngrid: {B: [1]}\n",
+    "faulty-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: faulty\nVersion: 1\n",
+    "faulty-1.dist-info/entry_points.txt": "[budgetreg.learners]\nfaulty = faulty.learner:Faulty\n",
+}
+"""By path, a package whose learner raises HOW at WHEN, after N times, for FAULTY=WHEN,HOW,N."""
 
 TINY = ("k=4", "repetitions=2", "checkpoints=1", "tuning=fixed", "tuning.B=2", "out=out")
+
+
+def install_faulty(root):
+    for name, content in FAULTY.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
 
 
 def command(folder, *words, **variables):

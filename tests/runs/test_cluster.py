@@ -6,8 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from types import ModuleType, SimpleNamespace
 
 import dask
@@ -26,10 +27,6 @@ from budgetreg.runs.runner import execute
 from budgetreg.runs.workers import WorkerDied
 from tests.runs.test_runner import PATIENCE, ROOT, alive, computed, curves, reference, start, wait_until
 from tests.toy_runs import staggered, toy_plan, toy_repetitions, toy_run
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import stress_processes
 
 __all__ = ["reference"]  # a fixture
 
@@ -251,18 +248,41 @@ def test_a_lost_scheduler_is_one_line_and_the_run_resumes_here(cluster, tmp_path
     assert curves(tmp_path / "run") == reference
 
 
+@contextmanager
+def peer(kind):
+    """Listen on a port that is no scheduler's, and yield it."""
+    taken = []
+
+    def answer():
+        with suppress(OSError):
+            while True:
+                taken.append(listener.accept()[0])
+                if kind == "bytes":
+                    taken[-1].sendall(np.random.default_rng(0).bytes(300))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        if kind == "closed":
+            listener.close()
+        else:
+            Thread(target=answer, daemon=True).start()
+        yield port
+    for connection in taken:
+        connection.close()
+
+
 @pytest.mark.parametrize(
-    ("peer", "reason"),
+    ("kind", "reason"),
     [
         ("closed", "(ConnectionRefusedError|nothing came)"),
         pytest.param("silent", "nothing came within 0.5 seconds", marks=pytest.mark.slow),
         ("bytes", "perhaps something else answers there"),
     ],
 )
-def test_an_address_of_something_else_is_one_line(tmp_path, peer, reason):
+def test_an_address_of_something_else_is_one_line(tmp_path, kind, reason):
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}),
-        stress_processes.peer(peer, np.random.default_rng(0)) as port,
+        peer(kind) as port,
         pytest.raises(ClusterLost, match=rf"^no dask scheduler answers at tcp://127\.0\.0\.1:{port}: {reason}"),
     ):
         toy_run(there(SimpleNamespace(address=f"tcp://127.0.0.1:{port}"), tmp_path))
