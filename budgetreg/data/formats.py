@@ -327,7 +327,8 @@ def open_parquet(request: Request) -> ChunkedTable:
         columns, rows = [*attributes, *filter(None, [target])], tables.rows_per_read(len(attributes))
         with tables.damage_reported(path, pa.ArrowException):
             batches = file.iter_batches(rows, columns=columns, use_threads=False)
-            frames = (batch.to_pandas(ignore_metadata=True) for batch in batches)
+            # Without what pandas wrote beside the columns, which may be damaged and is not needed.
+            frames = (batch.replace_schema_metadata().to_pandas() for batch in batches)
             rows = tables.rows_per_chunk(len(attributes))
             yield from _chunks_of(frames, request, attributes, target, tables.data_row, rows, stored)
 

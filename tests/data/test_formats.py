@@ -359,6 +359,14 @@ def test_damaged_files_give_a_one_line_message(tmp_path: Path, converting: Path)
     check_message(path, "cannot be read")
 
 
+def test_damage_to_what_pandas_wrote_beside_the_columns_is_no_damage_to_them(tmp_path: Path, converting: Path) -> None:
+    path = write_parquet(tmp_path, X, Y)
+    content = path.read_bytes()
+    assert content.count(b'"creator"') == 1
+    path.write_bytes(content.replace(b'"creator"', b"'creator'"))
+    np.testing.assert_array_equal(values(parsed(path).load()), X)
+
+
 def test_without_pyarrow_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_parquet(tmp_path, X, Y)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
