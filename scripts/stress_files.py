@@ -50,13 +50,6 @@ def damage(path: Path, rng: np.random.Generator) -> str:
     return f"{path.name}, {way}"
 
 
-def cache_everything() -> None:
-    """Make this process cache even small tables, as the trials need them in the cache."""
-    from budgetreg.data import tables
-
-    tables.IN_MEMORY = 0
-
-
 def _write_table(folder: Path) -> None:
     """Write a table with two labels, of which models predict probabilities, and a price list."""
     rng = np.random.default_rng(0)
