@@ -50,7 +50,7 @@ def damage(path: Path, rng: np.random.Generator) -> str:
     return f"{path.name}, {way}"
 
 
-def _write_table(folder: Path) -> None:
+def write_table(folder: Path) -> None:
     """Write a table with two labels, of which models predict probabilities, and a price list."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 6))
@@ -61,12 +61,14 @@ def _write_table(folder: Path) -> None:
 
 
 def _prepared_damages(place: Path, count: int) -> dict[str, dict[str, Any]]:
-    """Run a command whose files will be damaged, and whatever reads them."""
-    data, whole = DATA["damage"], place / "whole"
-    _write_table(whole)
-    undisturbed(data["run"], whole)
-    answers = {line: undisturbed(line, whole).out for line in data["read"]}
-    options = {"whole": whole, "answers": answers, "expected": snapshot(whole / "out")}
+    """Run a command whose files will be damaged, and whatever reads them; the cache is that of the table's path."""
+    data, whole, tables = DATA["damage"], place / "whole", place / "tables"
+    write_table(tables)
+    whole.mkdir()
+    run = data["run"].format(tables)
+    undisturbed(run, whole)
+    answers = {line: undisturbed(line, whole).out for line in (line.format(tables) for line in data["read"])}
+    options = {"whole": whole, "run": run, "answers": answers, "expected": snapshot(whole / "out")}
     for name in ("figure", "repriced"):
         options[name] = snapshot(whole / name)
         shutil.rmtree(whole / name)
@@ -93,7 +95,7 @@ def _damage_file(trial: Trial) -> None:
         trial.expect(answer.out == expected or incomplete, f"{line} after {how}: {answer.out}")
         if folder := line.partition("--out ")[2]:
             trial.compare(folder, options[folder])
-    answer = trial.run(DATA["damage"]["run"], before=limited)
+    answer = trial.run(options["run"], before=limited)
     if answer.code:
         trial.expect(path.name in answer.err, f"{how}: {answer.err}", "untold")
         return
@@ -110,18 +112,18 @@ _LARGEST = 1 << 17  # bytes: more than any file that the run leaves
 
 def _limit_files(trial: Trial) -> None:
     size = int(2 ** trial.rng.uniform(0, np.log2(_LARGEST)))
-    trial.run(DATA["disk"], before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size)))
+    trial.run(trial.options["run"], before=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size)))
 
 
 def _full(name: str, trial: Trial) -> None:
     """Mount a folder with space for a few pages."""
     with _mounted(trial.folder / name, f"size={4 * trial.rng.integers(1, 40)}k"):
-        trial.run(DATA["disk"])
+        trial.run(trial.options["run"])
 
 
 def _read_only(name: str, trial: Trial) -> None:
     with _mounted(trial.folder / name, "ro,size=64k"):
-        trial.run(DATA["disk"])
+        trial.run(trial.options["run"])
 
 
 @contextmanager
@@ -147,22 +149,21 @@ _DISKS: dict[str, Try] = {
 
 
 def _prepared_disks(place: Path, count: int) -> Mapping[str, Mapping[str, Any]]:
-    whole, undisturbed_run = place / "whole", place / "undisturbed"
-    for folder in (whole, undisturbed_run):
-        _write_table(folder)
-    undisturbed(DATA["disk"], undisturbed_run)
+    write_table(tables := place / "tables")
+    run = DATA["disk"].format(tables)
+    undisturbed(run, place)
     try:
         with _mounted(place / "probe", "size=64k"):
             possible = list(_DISKS)
     except (OSError, subprocess.CalledProcessError):  # full and read-only disks need the right to mount
         possible = ["files of limited size"]
-    return alike(possible, whole=whole, expected=snapshot(undisturbed_run / "out"))
+    return alike(possible, run=run, expected=snapshot(place / "out"))
 
 
 def _fill_disk(trial: Trial) -> None:
     """Run the command while something cannot be written, and again when it can."""
     _DISKS[trial.case](trial)
-    trial.run(DATA["disk"], (0,))
+    trial.run(trial.options["run"], (0,))
     if not trial.faults:
         trial.compare("out", trial.options["expected"])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from stress_files import damage
+from stress_files import damage, write_table
 from stress_trials import DATA, Kind, Trial, alike, limit_memory, undisturbed
 
 # Tables that are damaged, and may lie about their size, in 1.5 GiB more memory: a result, or one line
@@ -19,7 +19,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile
 _ENDINGS = (".csv", ".svm", ".parquet", ".npz")
 
 
-def _write_table(path: Path, trial: Trial) -> None:
+def _write(path: Path, trial: Trial) -> None:
     """Write a table in the format that the ending of its name stands for."""
     frame = pd.DataFrame(trial.rng.normal(size=(40, 3)).round(3), columns=list("aby"))
     match path.suffix:
@@ -39,7 +39,7 @@ def _write_table(path: Path, trial: Trial) -> None:
 def _read_table(trial: Trial) -> None:
     """Damage a table, and judge the answer of the command that reads it."""
     path = trial.folder / f"table{trial.case}"
-    _write_table(path, trial)
+    _write(path, trial)
     how = damage(path, trial.rng)
     answer = trial.run(f"{DATA['table']} dataset.path={path.name}", before=partial(limit_memory, _MEMORY))
     trial.expect(all(len(line) <= 500 for line in answer.err.splitlines()), f"{how}: {answer.err[-2000:]}", "untold")
@@ -51,10 +51,7 @@ def _read_table(trial: Trial) -> None:
 
 def _prepared_lines(place: Path, count: int) -> dict[str, dict[str, Any]]:
     whole, commands = place / "whole", DATA["line"]["commands"]
-    whole.mkdir()
-    rng = np.random.default_rng(0)
-    np.savetxt(whole / "table.csv", rng.normal(size=(40, 4)), delimiter=",", header="a,b,c,y", comments="")
-    (whole / "costs.csv").write_text("attribute,cost\na,1\nb,2\nc,1\n")
+    write_table(whole)
     undisturbed([*commands["run"][0].split(), "out=left"], whole)
     return {name: {"whole": whole, "turns": len(lines)} for name, lines in commands.items()}
 
