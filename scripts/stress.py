@@ -6,8 +6,8 @@ The trials are random, but the same for the same seed:
   of a worker). The same command must then give the results of an undisturbed run, and the same bill.
 - cluster: kill or stop the scheduler of dask at a random moment. The command must report in one line, in time, that no
   scheduler answers, and finish the run later.
-- damage: change a bit, some bytes, the lines or the end of a file that a run wrote or cached. Commands that read it
-  must report the file in one line, repair it, or not depend on it.
+- damage: change a bit, some bytes, the lines or the end of a file that a run wrote. Commands that read it must report
+  the file in one line, repair it, or not depend on it.
 - disk: fill the disk or make folders read-only. The command must report that in one line, and finish the run later.
 - table: read a damaged table of any format. The answer must be a result or one line.
 - line: change a command line at random. The answer must be a result, or one line and an exit code.
