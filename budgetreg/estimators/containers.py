@@ -45,13 +45,16 @@ def plain(given: Any, name: str) -> Any:
     Raises
     ------
     ValueError
-        If cells hold text, dates, durations or complex numbers.
+        If cells hold text, dates, durations or complex numbers, or two columns have the same name.
     """
     if issparse(given):
         _refuse_kind(given.dtype, name)
         return given
     if hasattr(given, "iloc"):
         return _plain_series(given, name) if given.ndim == 1 else _plain_frame(given, name)
+    columns = getattr(given, "iter_columns", getattr(given, "itercolumns", None))  # of Polars, of PyArrow
+    for column in columns() if columns else ():
+        plain(column.to_numpy(), name)  # beside other columns, NumPy makes numbers of dates
     given = _without_masks(given, name) if isinstance(given, list | tuple) else given
     values = np.asanyarray(given)
     _refuse_kind(values.dtype, name)
@@ -81,6 +84,8 @@ def _plain_series(series: Any, name: str) -> Any:
 def _plain_frame(frame: Any, name: str) -> Any:
     """Return a frame of numbers: the same one, unless NumPy reads some of its columns as other values."""
     types = list(frame.dtypes)
+    for repeated in frame.columns[frame.columns.duplicated()]:
+        raise ValueError(f"{name}: two columns are named {quoted(str(repeated))}: rename one")
     if all(isinstance(kind, np.dtype) and kind.kind in _NUMBERS for kind in types):
         return frame
     if all(getattr(kind, "fill_value", None) == 0 for kind in types):  # as a sparse matrix it is smaller

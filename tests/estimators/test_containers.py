@@ -13,6 +13,8 @@ from scipy.sparse import coo_array, csr_array
 from budgetreg.estimators import AELR, AEML, POPCA, FixedSubset, ImputeRidge, ObservationError, Ridge, SGDImpute
 from tests.estimators.tables import table
 
+pa = pytest.importorskip("pyarrow")
+
 X, Y = table(20, 4)
 HOLES = np.where(np.abs(X) > 6, np.nan, X)
 MASKED = np.ma.masked_array(np.where(np.isnan(HOLES), 777.0, HOLES), mask=np.isnan(HOLES))
@@ -98,6 +100,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "dates with zones": (pd.DataFrame({"a": pd.date_range("2020", periods=20, tz="UTC"), "b": Y}), "holds dates"),
     "a date": (with_cell(date(2020, 1, 1)), "X holds dates"),
     "a date of NumPy": (with_cell(np.datetime64("2020-01-01")), "X holds dates"),
+    "a column of dates of Arrow": (
+        pa.table({"a": Y, "b": X[:, 0].astype("M8[D]"), "c": Y}),
+        "X holds dates",
+    ),
+    "columns of one name": (pd.DataFrame(X, columns=list("abca")), "X: two columns are named 'a': rename one"),
     "durations": (X.astype("m8[s]"), "X holds durations"),
     "a duration": (with_cell(timedelta(1)), "X holds durations"),
     "a duration of NumPy": (with_cell(np.timedelta64(3, "s")), "X holds durations"),
