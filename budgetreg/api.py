@@ -110,12 +110,17 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
         predictions = models.predict(at_home(folder), at_home(table), repetition)
     else:
         with scratch_folder() as scratch:  # read as a file is, with the same words for what is wrong
-            path = scratch / "table.csv"
+            path = scratch / f"{scratch.name}.csv"  # a name that no message has by accident
+
+            def named(text: str) -> str:
+                return text.replace(str(path), "the table").replace(path.name, "the table")
+
             table.to_csv(path, index=False)
             try:
                 predictions = models.predict(at_home(folder), path, repetition)
             except DataError as error:
-                raise DataError(str(error).replace(str(path), "the table")) from error
+                raise DataError(named(str(error))) from error
+            predictions = replace(predictions, notes=tuple(map(named, predictions.notes)))
     for line in predictions.notes:
         say(line)
     return pd.DataFrame(predictions.columns(), index=table.index if isinstance(table, pd.DataFrame) else None)

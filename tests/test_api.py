@@ -111,6 +111,17 @@ def test_what_is_wrong_with_a_frame_names_no_file_that_is_gone() -> None:
         budgetreg.predict(folder, frame.assign(a=np.inf))
 
 
+def test_what_is_said_of_a_frame_names_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
+    frame.to_csv("table.csv", index=False)
+    folder = budgetreg.fit({"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "k": 2}).folder
+    capsys.readouterr()
+    budgetreg.predict(folder, frame.assign(y=frame["y"].where(frame.index == 3)))
+    said = capsys.readouterr().err
+    assert "on the 1 row of the table that has a target;" in said
+    assert ".csv" not in said
+
+
 def test_a_folder_without_results_is_one_line(here: Path) -> None:
     with pytest.raises(DataError, match="no such folder"):
         budgetreg.load("nowhere")

@@ -61,7 +61,7 @@ _LAYOUT_VERSION = 8  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
 _NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit"
-_CONSTANT = "{}: all {} targets are {:g}: there is nothing to predict; dataset.target names another column"
+_CONSTANT = "{}: {} {:g}: there is nothing to predict; dataset.target names another column"
 _LEAST_ROWS, _FILLED = 20, 2 / 3
 _ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")
 
@@ -116,6 +116,7 @@ class File:
         else:
             X = arrays["X"]
         scale, notes = unit(self.scale, largest)
+        every = f"all {len(y)} targets are" if len(y) > 1 else "the only target is"
         data = Dataset(
             self.name,
             X,
@@ -125,7 +126,7 @@ class File:
             facts["two_valued"],
             (*facts["notes"], *notes),
             facts["digest"],
-            unpredictable=_CONSTANT.format(self.request.path, len(y), y[0]) if (y == y[0]).all() else "",
+            unpredictable=_CONSTANT.format(self.request.path, every, y[0]) if (y == y[0]).all() else "",
             names=tuple(facts["names"]),
             target=facts["target"],
             label_names=tuple(facts["labels"]),
@@ -536,6 +537,7 @@ def _as_target(
     DataError
         If a target is infinite, too large or too small, or the column is text without exactly two values.
     """
+    column = column.infer_objects()  # booleans beside a hole were objects
     numeric = column.dtype.kind in "biuf"
     values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
     distinct = np.unique(values).tolist()

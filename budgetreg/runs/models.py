@@ -13,7 +13,7 @@ import numpy as np
 from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.common.errors import ConfigError, DataError, quoted
 from budgetreg.common.files import Damaged, content_of_regular, regular
-from budgetreg.common.notices import say
+from budgetreg.common.notices import plural, say
 from budgetreg.config.nested import number_ranges
 from budgetreg.data.attributes import UNIT
 from budgetreg.data.dataset import Dataset, as_values, row_blocks
@@ -328,7 +328,9 @@ def _error(data: Dataset, predictions: Predictions, learned: Arrays, path: Path,
     labelled = "labels" in learned
     y = data.y if labelled else _as_numbers(data)
     there = ~np.isnan(data.y)
-    rows = f"{np.count_nonzero(there)} rows of {path}{'' if there.all() else ' that have a target'}"
+    n = int(there.sum())
+    having = "" if there.all() else " that has a target" if n == 1 else " that have a target"
+    rows = f"{plural(n, 'row')} of {path}{having}"
     if labelled != data.two_valued and y is data.y:
         targets = "two labels" if data.two_valued else "no two labels"
         return f"the table has {targets} but the run learned {'' if labelled else 'no '}labels: no error is computed"

@@ -110,6 +110,12 @@ def test_two_target_values_become_minus_and_plus_one(tmp_path: Path, values: lis
     assert data.y.tolist() == ([-1, 1, -1] if values[0] == "9" else [1, -1, 1])
 
 
+def test_booleans_are_the_same_targets_beside_a_hole(tmp_path: Path) -> None:
+    whole, holes = (read(csv(tmp_path, f"a,b,y\n1,2,True\n2,3,False\n{more}")) for more in ("3,4,True\n", "3,4,\n"))
+    assert whole.labels == holes.labels == ("0", "1")
+    assert holes.y.tolist() == [1, -1]
+
+
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = csv(tmp_path, GOOD)
     first = read(path)
@@ -160,6 +166,7 @@ def test_a_constant_target_is_unpredictable(tmp_path: Path) -> None:
     assert "all 3 targets are 3" in reason
     assert str(path) in reason
     assert read(path, target="a").unpredictable == ""
+    assert "the only target is 3:" in read(csv(tmp_path, "a,b,y\n1,2,3\n")).unpredictable
 
 
 @pytest.mark.parametrize(
