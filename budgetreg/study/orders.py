@@ -253,10 +253,11 @@ def _nothing(state: State, spend: float, per_example: int | None) -> str:
     # Free cells come with those that have a price; alone they cannot be ordered.
     costs = state.prices[units]
     least = costs[costs > 0].min(initial=math.inf)
+    limits = f"spend={number_as_text(spend)}"
     if spend < least < math.inf:
-        return f"spend={spend:g}: nothing that is left costs less than {least:g} {state.unit}"
-    limit = "" if per_example is None else f" per_example={per_example}"
-    return f"spend={spend:g}{limit}: nothing that may be ordered is within these limits"
+        return f"{limits}: nothing that is left costs less than {number_as_text(least)} {state.unit}"
+    limits += "" if per_example is None else f" per_example={per_example}"
+    return f"{limits}: nothing that may be ordered is within these limits"
 
 
 def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int]) -> Order:
@@ -274,7 +275,7 @@ def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int
         raise ConfigError(f"order={number}: this order was cancelled; leave out order= for a new one")
     if tuple(recorded) != asked:
         words = zip(("spend", "per_example", "seed"), recorded, strict=True)
-        made = " ".join(f"{key}={value:g}" for key, value in words if value is not None)
+        made = " ".join(f"{key}={number_as_text(value)}" for key, value in words if value is not None)
         raise ConfigError(
             f"order={number}: this order was asked for with {quoted(made)}; leave out order= for a new one"
         )

@@ -145,6 +145,16 @@ def test_an_order_can_be_asked_for_again_by_its_number(path: Path) -> None:
         study.ask(**limits)
 
 
+def test_limits_are_named_as_they_were_given(path: Path) -> None:
+    costs = dict.fromkeys("abcdef", 1234567.25)
+    study = created(path, examples=["p", "q"], targets=None, costs=costs, groups=None)
+    with pytest.raises(ConfigError, match=r"spend=1234567: nothing that is left costs less than 1234567\.25 "):
+        study.ask(spend=1234567)
+    study.ask(spend=2345678.5, seed=20261128)
+    with pytest.raises(ConfigError, match=r"asked for with 'spend=2345678\.5 seed=20261128'"):
+        study.ask(spend=1, order=1)
+
+
 def test_cancelling_releases_what_is_pending(path: Path) -> None:
     study = created(path)
     order = study.ask(spend=1000)
