@@ -1,6 +1,7 @@
 """Errors: mistakes of the user, each one line with an exit code, and bugs of learners and other packages."""
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 _LONGEST = 100  # characters of a word in a message
@@ -100,7 +101,7 @@ def quoted(text: str) -> str:
 
 
 def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
-    """Return a hint to append to a message, such as `` (did you mean 'aelr'?)``; empty if no choice is near.
+    r"""Return a hint to append to a message, such as `` (did you mean 'aelr'?)``; empty if no choice is near.
 
     Parameters
     ----------
@@ -117,6 +118,12 @@ def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     "unknown algo 'aelrr' (did you mean 'aelr'?)"
     >>> nearest("zebra", ["aelr", "ridge"])
     ''
+    >>> nearest("\N{LATIN SMALL LETTER A WITH DIAERESIS}", ["a", "a\N{COMBINING DIAERESIS}"]).encode("ascii", "ignore")
+    b" (did you mean 'a' in another Unicode form, 'a\\u0308'?)"
     """
-    matches = difflib.get_close_matches(word, list(choices), n=1)
+    choices = list(choices)
+    for choice in choices:
+        if unicodedata.normalize("NFC", choice) == unicodedata.normalize("NFC", word):
+            return f" (did you mean {quoted(prefix + choice)} in another Unicode form, {choice!a}?)"
+    matches = difflib.get_close_matches(word, choices, n=1)
     return f" (did you mean {quoted(prefix + matches[0])}?)" if matches else ""

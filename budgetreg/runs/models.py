@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from budgetreg.algorithms.conditional import conditional_means
-from budgetreg.common.errors import ConfigError, DataError, quoted
+from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.files import Damaged, content_of_regular, regular
 from budgetreg.common.notices import plural, say
 from budgetreg.config.nested import number_ranges
@@ -455,7 +455,10 @@ def _left_out(
         there = set(names)
         missing = [name for name in needed if name not in there]
         if missing:
-            raise DataError(f"{path}: there is no column {shown(list(map(repr, missing)))}, which the run learned from")
+            hint = nearest(missing[0], names)
+            raise DataError(
+                f"{path}: there is no column {shown(list(map(repr, missing)))}{hint}, which the run learned from"
+            )
         return sorted(there - set(needed))
     has_them = d == learned["w"].shape[1] + len(dropped)
     return [at + 1 for at, _ in dropped] if has_them else []

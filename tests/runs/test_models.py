@@ -272,6 +272,7 @@ def test_ids_do_not_give_way_to_predictions(tmp_path, capsys):
 
 def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
     short = table(tmp_path / "short.csv", {"rich": X[:, 2], "old": X[:, 0]})
+    other = table(tmp_path / "other.csv", dict(zip(("old", "Tall", "rich"), X.T, strict=True)))
     np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)))
     empty = table(tmp_path / "empty.csv", dict(zip(NAMES, X.astype(str).T, strict=True)))
     empty.write_text(empty.read_text().replace("120.0", ""))
@@ -281,6 +282,7 @@ def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
     fill(subspace, [0], asked=1, learned=[{"V": np.eye(3)[:, :1], "c": np.zeros(3), "scale": np.ones(3)}])
     for words, code, said in [
         ((run, short), 3, "short.csv: there is no column 'tall', which the run learned from"),
+        ((run, other), 3, "no column 'tall' (did you mean 'Tall'?), which the run learned from"),
         ((run, tmp_path / "wide.npz"), 3, "wide.npz has 4 attributes and the run learned from 3"),
         ((run, empty), 3, "column 'tall': empty or NaN"),
         ((run, tmp_path / "no.csv"), 3, "no.csv: No such file"),
