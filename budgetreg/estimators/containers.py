@@ -54,7 +54,7 @@ def plain(given: Any, name: str) -> Any:
         return _plain_series(given, name) if given.ndim == 1 else _plain_frame(given, name)
     columns = getattr(given, "iter_columns", getattr(given, "itercolumns", None))  # of Polars, of PyArrow
     for column in columns() if columns else ():
-        plain(column.to_numpy(), name)  # beside other columns, NumPy makes numbers of dates
+        plain(np.asarray(column), name)  # beside other columns, NumPy makes numbers of dates
     given = _without_masks(given, name) if isinstance(given, list | tuple) else given
     values = np.asanyarray(given)
     _refuse_kind(values.dtype, name)
