@@ -69,6 +69,7 @@ def test_labels_with_enough_distance_stay() -> None:
     assert spread([0.1, 0.9, 0.5], 0.2).tolist() == pytest.approx([0.1, 0.9, 0.5])
 
 
+@pytest.mark.usefixtures("laid_out")
 @pytest.mark.parametrize(("x", "y"), [(0.0, 0.5), (10.0, np.nan), (np.inf, 3.0), (1e9, -np.inf)])
 def test_points_outside_the_axes_have_labels_beside_the_axes(x: float, y: float) -> None:
     with own_settings():

@@ -57,6 +57,7 @@ def test_the_bound_for_normal_data_is_a_line_that_ends_at_its_value(tmp_path: Pa
     assert not [line for line in drawn(run)[0].axes[0].lines if line.get_label() == "bound"]
 
 
+@pytest.mark.usefixtures("laid_out")
 @pytest.mark.slow
 def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> None:
     folders = [write_run(tmp_path / "a"), write_run(tmp_path / "b", algo="aer"), write_run(tmp_path / "c", k=8)]
@@ -139,6 +140,7 @@ def test_compared_panels_have_the_same_y_axis(tmp_path: Path) -> None:
     assert len({ax.get_ylim() for ax in drawn(tmp_path, share_y=False)[0].axes}) == 2
 
 
+@pytest.mark.usefixtures("laid_out")
 def test_panels_in_one_row_have_a_legend_below_that_begins_with_the_named_learners(tmp_path: Path) -> None:
     for dataset in ("power_law", "digits_3v5", "wine"):
         for algo in ("aelr", "aemr", "ridge"):
@@ -155,6 +157,7 @@ def test_panels_in_one_row_have_a_legend_below_that_begins_with_the_named_learne
     assert below.y0 > figure.legends[0].get_window_extent().y1 - 1
 
 
+@pytest.mark.usefixtures("laid_out")
 def test_lines_have_labels_at_their_ends_in_the_order_of_the_last_errors(tmp_path: Path) -> None:
     for algo, shift in (("aemr", -0.5), ("aer", 0.0), ("aelr", -0.001), ("ridge", -0.3)):
         write_run(tmp_path / algo, algo=algo, shift=shift)
@@ -168,6 +171,7 @@ def test_lines_have_labels_at_their_ends_in_the_order_of_the_last_errors(tmp_pat
     assert legend_of(figure) == ["2 repetitions: too few for a band"]
 
 
+@pytest.mark.usefixtures("laid_out")
 def test_labels_that_do_not_fit_are_in_the_legend(tmp_path: Path) -> None:
     for k in range(1, 25):
         write_run(tmp_path / str(k), k=k, repetitions=1)
@@ -274,7 +278,6 @@ def test_bounds_start_from_the_least_error_of_all_learners(tmp_path: Path) -> No
         ("aelr", {"examples": EXAMPLES}, "they lie above the zero predictor's error (aelr)"),
         ("aerr", {"dataset__kind": "mnist"}, "the data may violate the assumptions"),
         ("aelr", {"dataset__center": "full"}, "the data may violate the assumptions"),
-        ("aelr", {"dataset__kind": "file"}, "the data may violate the assumptions"),
         ("aelr", {"algo__average": "last"}, None),
         ("aelr", {"algo__data_point": "subset"}, None),
         ("aelr", {"algo__update": "pegasos"}, None),

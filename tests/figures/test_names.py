@@ -46,6 +46,7 @@ def study(attribute: str, unit: str, name: str, target: Path) -> None:
     plot(bought, target, name, Drawing(kind="study"))
 
 
+@pytest.mark.usefixtures("laid_out")
 def test_titles_labels_legends_and_ticks_show_names_as_they_are(tmp_path: Path, drawn: list[str]) -> None:
     (series,) = read_series([write_run(tmp_path / "run")])
     named = replace(series, dataset=NAME, label=NAME, runs=series.runs.assign(cells_tuning=0, rows_full=0))
@@ -63,6 +64,7 @@ def test_titles_labels_legends_and_ticks_show_names_as_they_are(tmp_path: Path, 
     assert [text for text in drawn if text in ("b", "c", SHOWN[:24])] == ["b", "c", SHOWN[:24]]  # by what is known
 
 
+@pytest.mark.usefixtures("laid_out")
 @pytest.mark.slow
 def test_long_names_leave_space_for_the_axes(tmp_path: Path, drawn: list[str]) -> None:
     (series,) = read_series([write_run(tmp_path / "run")])
