@@ -7,7 +7,6 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections import Counter
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
@@ -136,13 +135,5 @@ def test_the_installed_command_works_away_from_the_checkout(installed: Path, tmp
     where = "import budgetreg; print(budgetreg.__file__)"
     imported = run(sys.executable, "-c", where, cwd=tmp_path, path=installed).stdout
     assert Path(imported.strip()).is_relative_to(installed)
-    algos = run(command, "list", "algos", cwd=tmp_path, path=installed).stdout
-    assert {"aelr", "ridge"} <= set(algos.split())
-    experiments = run(command, "list", "experiments", cwd=tmp_path, path=installed).stdout
-    assert "hazan_koren_2012/fig1" in experiments
-
-
-def test_each_class_name_is_used_once() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "budgetreg").rglob("*.py")]
-    names = Counter(name for source in sources for name in re.findall(r"(?m)^ *class (\w+)[(:]", source))
-    assert [name for name, times in names.items() if times > 1] == []
+    listed = run(command, "list", cwd=tmp_path, path=installed).stdout
+    assert {"aelr", "ridge", "hazan_koren_2012/fig1"} <= set(listed.split())

@@ -14,7 +14,6 @@ from budgetreg.algorithms import contract, registry
 from budgetreg.algorithms.full_rows import ExactGradientLearner
 from budgetreg.algorithms.imputation import ImputedGradientLearner
 from budgetreg.algorithms.learner import Learner, Parameter, RunContext, SideInformation, SubspaceLearner
-from budgetreg.algorithms.vectors import inner_products, sum_in_order
 from budgetreg.cli.app import main
 from budgetreg.common.errors import ContractError, UserError
 from budgetreg.config import catalogue
@@ -176,19 +175,6 @@ def test_a_gradient_oracle_needs_no_option_of_the_learner(monkeypatch: pytest.Mo
     algo = Bare(name="bare", grid=subject.learner.grid)
     bare = replace(subject, config=replace(subject.config, algo=algo))
     assert checks.run_check(bare, "full at k=d").passed
-
-
-@pytest.mark.parametrize("d", [1, 5, 64, 131])
-def test_bit_stable_sums_do_not_depend_on_the_batch(d: int) -> None:
-    rng = np.random.default_rng(d)
-    w, x = rng.standard_normal((7, 5, d)), rng.standard_normal((7, d))
-    together = inner_products(w, x[:, None])
-    np.testing.assert_allclose(together, np.einsum("fgd,fd->fg", w, x), rtol=1e-9, atol=1e-12)
-    alone = np.array([[inner_products(w[f, g : g + 1], x[f])[0] for g in range(5)] for f in range(7)])
-    assert alone.tobytes() == together.tobytes()
-    terms = rng.standard_normal((d, 6, 3))
-    alone = np.array([[sum_in_order(terms[:, f : f + 1, g : g + 1]).item() for g in range(3)] for f in range(6)])
-    assert alone.tobytes() == sum_in_order(terms).tobytes()
 
 
 def test_options_of_a_class_that_is_no_dataclass_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

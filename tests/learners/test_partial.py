@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from hydra import compose, initialize_config_dir
 from scipy.optimize import brentq
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer
@@ -19,12 +18,9 @@ from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments, two_phases
 from budgetreg.algorithms.learner import BudgetSplit, SideInformation
 from budgetreg.algorithms.vectors import data_point, inner_product, invert
-from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import generator, uniform
-from budgetreg.config.catalogue import conf_dir
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
-from budgetreg.protocol.configuration import validate
 from tests.tiers import slow_but
 
 LISTING = {"ogd": (aerr, "eta"), "eg": (aelr, "eta"), "pegasos": (aer, "lambda")}
@@ -301,26 +297,3 @@ def test_targets_and_attributes_of_0_have_expectation_0(kind):
 def test_pegasos_refuses_what_it_cannot_do(option, value, message):
     learner = GradientLearner(name="aer", update="pegasos", data_point="subset", **{option: value})
     assert message in learner.refuse()
-
-
-def test_order_of_checkpoints_does_not_change_draws():
-    X, y = problem(600, 20, seed=3)
-    draw = {"update": "eg", "data_point": "uniform", "k_x": 3, "k_ip": 1, "average": "all"}
-    few, _ = run(X, y, [0], {"B": [2.0], "eta": [0.1]}, [600], **draw)
-    many, _ = run(X, y, [0], {"B": [2.0], "eta": [0.1]}, [7, 255, 256, 300, 599, 600], **draw)
-    np.testing.assert_allclose(many[600], few[600], rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["algo=aer", "algo.control_variate=mean"], "algo.update=pegasos: its inner product has no control variate"),
-        (["algo=aelr", "algo.control_variate=means"], "algo.control_variate=means: the control variate must be one of"),
-        (["algo=ddaerr_two_phase", "+algo.control_variate=mean"], "algo.control_variate: no such key"),
-        (["algo=online_ridge", "+algo.control_variate=mean"], "algo.control_variate: no such key"),
-    ],
-)
-def test_learners_without_control_variates_refuse_the_option(overrides, message):
-    with initialize_config_dir(str(conf_dir()), version_base="1.3"), pytest.raises(ConfigError) as refusal:
-        validate(compose("config", overrides))
-    assert str(refusal.value).startswith(message)

@@ -53,19 +53,6 @@ def refusal(config: DictConfig) -> str:
     return message
 
 
-def test_every_learner_has_a_file() -> None:
-    guided = {"ddaerr", "ddaelr", "ddaerr_two_phase", "ddaelr_two_phase"}
-    full = {"online_ridge", "online_lasso", "ridge", "lasso"}
-    subspaces = {"popca", "popca_passive", "popca_importance", "pca", "zero_filled_pca"}
-    subspaces |= {"mbeg", "mbeg_plus", "oja", "grouse", "petrels", "prime_pca"}
-    factors = {"aemr", "aeml", "aefa", "aefa_streaming"}
-    names = {"aerr", "aelr", "aer", "aesvr", "baseline", "naive", "impute_ridge", "sgd_impute", "fixed_subset"}
-    since = {"corrected_lasso", "corrected_ridge", "cocolasso", "hmlasso", "debiased_sgd", "two_phase_sparse"}
-    since |= {"exploration", "hybrid", "normal_ml", "impute_iterative"}
-    names |= since | {*guided, *full, *subspaces, *factors}
-    assert set(catalogue.options("algo")) == names
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -217,32 +204,9 @@ def test_a_missing_key_is_named(default: DictConfig) -> None:
     assert refusal(config) == "k: the attribute budget is missing"
 
 
-def test_options_that_a_learner_ignores_do_not_change_the_identity(default: DictConfig) -> None:
-    plain = choosing(default, algo="ridge")
-    swept = validate(changed(plain, algo__split="even", algo__average="last"))
-    assert swept.algo == validate(plain).algo
-    assert swept.identity() == validate(plain).identity()
-    assert refusal(changed(plain, algo__split="evn")).startswith("algo.split=evn: ")
-
-
 def otherwise_executed(config: DictConfig) -> DictConfig:
     """Return a copy in which every key that changes no result is changed."""
     return changed(config, n_jobs=7, repetitions=99, out="x", backend__batch_size=3, dataset__root="y")
-
-
-def test_identity_changes_with_the_keys_that_decide_the_results(default: DictConfig) -> None:
-    config = choosing(default, dataset="mnist_3v5")
-    identity = validate(config).identity()
-    assert validate(otherwise_executed(config)).identity() == identity
-    for key, value in {
-        "k": 5,
-        "seed": 1,
-        "checkpoints": 3,
-        "algo__split": "even",
-        "dataset__digits": [1, 7],
-    }.items():
-        assert validate(changed(config, **{key: value})).identity() != identity
-    assert json.loads(json.dumps(identity)) == identity
 
 
 def test_tuning_paid_refuses_learners_that_choose_on_full_rows(default: DictConfig) -> None:
@@ -253,13 +217,6 @@ def test_tuning_paid_refuses_learners_that_choose_on_full_rows(default: DictConf
     paid, usual = (validate(choosing(default, algo="aeml", tuning=name)) for name in ("paid", "cv"))
     assert paid.identity() == usual.identity()  # neither chooses anything
     assert validate(choosing(default, algo="popca", tuning="paid")).tuning.name == "paid"
-
-
-def test_axis_decides_the_results_of_learners_that_see_more_than_k(default: DictConfig) -> None:
-    same, other = (validate(changed(choosing(default, algo="aelr"), axis=axis)) for axis in ("attributes", "examples"))
-    assert same.identity() == other.identity()
-    same, other = (validate(changed(choosing(default, algo="ridge"), axis=axis)) for axis in ("attributes", "examples"))
-    assert same.identity() != other.identity()
 
 
 def test_the_identity_decides_the_folder(default: DictConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

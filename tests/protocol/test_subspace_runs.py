@@ -13,7 +13,6 @@ from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.data.dataset import Dataset
 from budgetreg.figures.curves import bounds
 from budgetreg.metering.table import Origin, Table
-from budgetreg.protocol.tuning import on_edge
 from budgetreg.runs.series import Series
 from tests.plans import journaled, planned
 
@@ -77,12 +76,6 @@ def test_grid_of_mbeg_is_in_units_of_its_theorem():
     assert any("outside its theory" in note for note in plan.notes)
     for other in (coins("oja"), coins("mbeg", "algo.alpha=0.3")):
         assert not any("theory" in note for note in other.notes)
-
-
-def test_edges_of_grids_without_a_radius():
-    grid = {"eta": (1.0, 2.0, 4.0)}
-    assert [on_edge(grid, winner) for winner in range(3)] == ["eta:low", "", "eta:high"]
-    assert on_edge({}, 0) == ""
 
 
 @pytest.mark.parametrize("algo", ["popca_passive", "mbeg_plus"])

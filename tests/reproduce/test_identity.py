@@ -144,6 +144,7 @@ def test_options_without_effect_do_not_change_the_identity(
 @pytest.mark.parametrize(
     ("chosen", "effective"),
     [
+        ({"dataset": "mnist_3v5"}, {"k": 5, "seed": 1, "checkpoints": 3, "dataset__digits": [1, 7]}),
         ({"algo": "aelr"}, {"algo__control_variate": "mean", "dataset__center": "full", "algo__literal_split": "half"}),
         ({"algo": "aesvr", "k": 6, "algo__residual": "plug_in"}, {"algo__split": "even"}),
         ({"algo": "lasso"}, {"axis": "examples", "tuning__at": "each", "tuning__folds": 3, "algo__grid__B": [1.0]}),
