@@ -39,6 +39,8 @@ COVERED = (
     "two_phase_sparse",
 )
 """Learners whose class, update and draws are those of quick ones, in another combination; or their minimiser is."""
+BLOCKS = ("aer", "ddaelr_two_phase", "aesvr", "naive", "popca", "mbeg", "ridge", "oja", "debiased_sgd")
+"""Learners of each way to draw in blocks, to skip examples, and to keep sums from one block to the next."""
 
 
 @pytest.mark.usefixtures("short_chains")
@@ -58,7 +60,7 @@ def test_learners_pass_with_changed_options(name):
     assert [result for result in results if result.passed is False] == []
 
 
-@pytest.mark.parametrize("name", quick_but((*LONG, *COVERED), catalogue.options("algo")))
+@pytest.mark.parametrize("name", slow_but(BLOCKS, catalogue.options("algo")))
 def test_streams_and_unseen_values_over_several_blocks(name):
     """As the checks do within a block, with several plans: no stream depends on another, nor on what is not seen."""
     subject, m, F = checks.examined(name), BLOCK + 40, 2

@@ -128,6 +128,7 @@ def test_a_constant_attribute_is_the_intercept(name, k):
     assert left <= 1.5 * least <= 0.15 * np.square(y).mean()
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_constant_means_nothing_where_unpaid_means_were_subtracted():
     X, y = line(100, 5)
     X, y = np.column_stack([X, np.full(100, -1.0)]), y + 3
@@ -135,6 +136,7 @@ def test_a_constant_means_nothing_where_unpaid_means_were_subtracted():
     assert centred == 0 > raw
 
 
+@pytest.mark.usefixtures("short_chains")
 @each_learner
 def test_nothing_varies(name):
     for y, intercept in ((0.1, False), (0.1, True), (-7.0, False)):
@@ -142,6 +144,7 @@ def test_nothing_varies(name):
         assert w.sum() * 0.3 + b == pytest.approx(y, rel=0.07)
 
 
+@pytest.mark.usefixtures("short_chains")
 @each_learner
 def test_a_known_constant_is_not_bought_again(name):
     """After the first plan. With centred attributes a 0 is like any other constant; without, it may be a rare one."""
@@ -158,6 +161,7 @@ def test_a_known_constant_is_not_bought_again(name):
     assert reveals[True][0] <= first_plan and reveals[True][0] < reveals[False][0]
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_too_few_other_attributes_leave_constants_in():
     X, y = line(100, 5)
     X[:, :3] = 2.5

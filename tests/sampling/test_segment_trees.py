@@ -7,7 +7,6 @@ from hypothesis.extra.numpy import arrays
 
 from budgetreg.algorithms.engine import rounds, sparse_points
 from budgetreg.algorithms.regressors import FAN, Inverter, Layout, Minima, PrefixSums
-from budgetreg.common.streams import BLOCK, subset, uniform
 
 WEIGHT = st.sampled_from([0.0, 0.0, 1e-12, 0.25, 1.0, 3.5, 1e6])
 
@@ -26,17 +25,6 @@ def trees(w):
 def draw(built, u):
     invert = Inverter(*built.total.shape, built.layout, len(u))
     return invert(u[:, :, None] * built.total, built.root, built.before)
-
-
-def test_state_arrays_hold_the_values_and_0_in_the_padding():
-    for d in (1, 32, 33, 784, 2100):
-        layout, values = Layout(d), np.random.default_rng(d).random((2, d, 3))
-        state = layout.pad(values)
-        assert state.shape == (2 * layout.padded, 3)
-        np.testing.assert_array_equal(layout.unpad(state), values)
-        assert np.count_nonzero(state) == np.count_nonzero(values)
-        layout.unpad(state)[1, d - 1] = -1
-        assert (state[layout.padded + d - 1] == -1).all()
 
 
 @settings(max_examples=60, deadline=None)
@@ -154,31 +142,3 @@ def test_rounds_take_every_effective_step_once_and_in_order(data, shape, d):
         assert (last <= max(end, start)).all() or (last == held).all()
         last = np.maximum(last, end)
     np.testing.assert_allclose(summed, expected)
-
-
-def test_frequencies_follow_the_weights():
-    rng = np.random.default_rng(0)
-    w = rng.random((1, 61, 1)) * (rng.random((1, 61, 1)) > 0.3)
-    u = (np.arange(20_000)[:, None] + 0.5) / 20_000
-    drawn = draw(trees(w)[0], u)
-    np.testing.assert_allclose(np.bincount(drawn.ravel(), minlength=61) / 20_000, w[0, :, 0] / w.sum(), atol=1e-4)
-
-
-def test_uniform_draws_are_uniform_and_subsets_have_no_repetition():
-    rng = np.random.default_rng(1)
-    for d, k in [(5, 5), (7, 3), (6, 1)]:
-        chosen = np.concatenate([subset(rng, d, k) for _ in range(80)])
-        assert chosen.shape == (80 * BLOCK, k)
-        assert all(len(set(row)) == k for row in chosen[:BLOCK])
-        share = np.bincount(chosen.ravel(), minlength=d) / len(chosen)
-        np.testing.assert_allclose(share, k / d, atol=0.02)
-    drawn = np.concatenate([uniform(rng, 6, 2) for _ in range(80)])
-    np.testing.assert_allclose(np.bincount(drawn[:, 0] * 6 + drawn[:, 1]) / len(drawn), 1 / 36, atol=0.01)
-
-
-def test_every_subset_is_equally_likely():
-    rng = np.random.default_rng(2)
-    chosen = np.sort(np.concatenate([subset(rng, 5, 2) for _ in range(100)]), axis=1)
-    counts = np.bincount(chosen[:, 0] * 5 + chosen[:, 1])
-    np.testing.assert_allclose(counts[counts > 0] / len(chosen), 1 / 10, atol=0.01)
-    assert (counts > 0).sum() == 10
