@@ -12,6 +12,9 @@ N_JOBS ?= 2
 # Those that `make figures` reproduces; all of them unless some are named.
 RECIPES ?=
 
+# Plugins that other packages bring are not used, and take each process seconds to load.
+PYTEST = PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist -p timeout -n 2 --dist worksteal
+
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all golden mutants stress lint figures docs bench mnist clean
 # Two targets must not install into the environment at the same time.
@@ -26,10 +29,10 @@ run: $(VENV)/.installed-launchers ## compare three learners on the bundled digit
 	@echo "The curves are drawn in $(OUT)/curves.png"
 
 test: $(VENV)/.installed-dev ## run each behaviour's test once (two to three minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-all: test ## run the slow tests too: all learners, recipes and launchers (the tests on MNIST run by name)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+	$(PYTEST) -m slow
 
 mutants: $(VENV)/.installed-dev ## break the protocol, or an estimate, in one place at a time: do the tests notice? (10 to 20 minutes)
 	$(BIN)/python scripts/mutants.py -j $(N_JOBS)

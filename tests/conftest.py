@@ -19,7 +19,7 @@ from budgetreg.runs.workers import keep_freed_memory, pin_blas_threads  # noqa: 
 
 pin_blas_threads()
 keep_freed_memory()
-settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None)  # of .ci/run
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # Started in the background of a script, processes ignore SIGINT, and with nohup SIGHUP. They hand that on to those that

@@ -136,6 +136,7 @@ def test_a_full_row_costs_what_is_bought_of_it(capsys: pytest.CaptureFixture[str
     assert "learned from 4 of 4 groups and single attributes (6 attributes in all) of each of" in said.out
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_an_amount_that_is_spent_is_no_number_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
     said = call(capsys, "fit dataset=file dataset.path=own.csv algo=aemr k=auto total=300 out=mine")
     rows = len(Path("own.csv").read_text().splitlines()) - 1
@@ -252,6 +253,7 @@ def test_python_predicts_for_a_frame_by_the_names_of_its_columns(
         budgetreg.predict(folder, frame.drop(columns="a"))
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("centring", slow_but([{}], [{}, {"dataset.center": "none", "intercept": "none"}]))
 def test_rows_with_holes_are_predicted_by_what_is_known_of_them(
     here: Path, capsys: pytest.CaptureFixture[str], centring: dict[str, str]

@@ -12,6 +12,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.common.notices import patient_streams
 from tests.sketches import sketch
+from tests.tiers import slow_but
 from tests.written_runs import write_run
 
 QUICK = ["run", "algo=naive", "k=4", "repetitions=1", "checkpoints=2", "tuning.folds=2", "out=o"]
@@ -55,7 +56,7 @@ def full() -> io.TextIOWrapper:
     return Path("/dev/full").open("w")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", slow_but(("check", "run"), COMMANDS))
 @pytest.mark.parametrize(("broken", "code"), [(abandoned, 0), (full, 2)])
 def test_output_that_cannot_be_written_gives_no_traceback(
     beside: Path,
@@ -74,7 +75,13 @@ def test_output_that_cannot_be_written_gives_no_traceback(
     assert (beside / "o" / "curves.csv").exists()
 
 
-@pytest.mark.parametrize(("encoding", "command"), [("latin-1", "plot"), *(("ascii", command) for command in COMMANDS)])
+@pytest.mark.parametrize(
+    ("encoding", "command"),
+    slow_but(
+        [("latin-1", "plot"), ("ascii", "plot"), ("ascii", "check")],
+        [("latin-1", "plot"), *(("ascii", command) for command in COMMANDS)],
+    ),
+)
 def test_letters_that_an_encoding_lacks_are_replaced(
     beside: Path, monkeypatch: pytest.MonkeyPatch, command: str, encoding: str
 ) -> None:
@@ -132,7 +139,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     [
         pytest.param(f"COMMAND {' '.join(QUICK)} >&- 2>&- <&-", 0, marks=pytest.mark.slow),
         pytest.param(f"COMMAND {' '.join(QUICK)} >/dev/full", 2, marks=pytest.mark.slow),
-        ("COMMAND list >&-", 0),
+        pytest.param("COMMAND list >&-", 0, marks=pytest.mark.slow),
         ("COMMAND list >/dev/full", 2),
         ("COMMAND --help >/dev/full 2>/dev/full", 2),
         ("COMMAND status nowhere >&- 2>&-", 3),

@@ -104,6 +104,7 @@ def test_what_an_interpolation_gives_is_read_as_if_typed(
     assert key != "out" or re.search(r"(?m)^folder +1_1\s*$", capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("ending", slow_but([".csv"], [".csv", ".parquet"]))
 def test_a_column_named_null_is_never_taken_for_no_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ending: str

@@ -77,7 +77,7 @@ def test_em_step_equals_the_formulas(n, shared):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.integers(1, 12), st.booleans(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_em_steps_never_decrease_the_likelihood(seed, d, q, m, shared, data):
     rng = np.random.default_rng(seed)
     seen = seen_of(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.7), data.draw(st.integers(1, d)), rng)

@@ -397,6 +397,7 @@ CASES = {
 
 AGAIN = (
     "aerr-end",
+    "aelr",
     "moments",
     "bills-end",
     "bills-long",

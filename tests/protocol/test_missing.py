@@ -21,7 +21,7 @@ from budgetreg.protocol.split import completed, second_moments, shares, split_da
 from budgetreg.runs.manifest import identity_of
 from tests.plans import journaled, planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
-from tests.tiers import quick_but
+from tests.tiers import quick_but, slow_but
 
 N, D = 120, 6
 RNG = np.random.default_rng(5)
@@ -112,7 +112,7 @@ def test_what_is_stored_in_missing_cells_changes_nothing(path, monkeypatch, algo
     assert "nan" not in repr([result["curve"] for result in expected])
 
 
-@pytest.mark.parametrize("algo", ["baseline", "aerr", "mbeg_plus"])
+@pytest.mark.parametrize("algo", slow_but(["aerr"], ["baseline", "aerr", "mbeg_plus"]))
 @pytest.mark.parametrize("more", [[], ["pilot=0", "dataset.scale=max_abs", "dataset.center=full"]])
 def test_no_repetition_depends_on_another(path, algo, more):
     plan = of(path, algo, *(["pilot=0"] if algo == "mbeg_plus" else more))
@@ -196,7 +196,7 @@ def test_draws_for_missing_values_have_their_distribution_given_the_rest_of_the_
     assert not np.array_equal(other, drawn)
 
 
-@pytest.mark.parametrize(("share", "tolerance"), [(0.024, 0.02), (0.1, 0.05)])
+@pytest.mark.parametrize(("share", "tolerance"), slow_but([(0.1, 0.05)], [(0.024, 0.02), (0.1, 0.05)]))
 def test_errors_of_incomplete_rows_are_on_average_those_of_the_complete_rows(share, tolerance):
     n, d, ratios = 4000, 20, []
     train, test = np.arange(2000), np.arange(2000, n)
@@ -217,6 +217,7 @@ def test_errors_of_incomplete_rows_are_on_average_those_of_the_complete_rows(sha
     assert mean_by_means > 1 + 3 * tolerance
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_table_without_a_complete_row_is_tested_on(tmp_path):
     gaps = GAPS.copy()
     gaps[np.arange(N), np.arange(N) % D] = True

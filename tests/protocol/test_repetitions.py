@@ -114,7 +114,10 @@ ANY = {
     "subspace-tuned": f"algo=mbeg_plus {COINS} algo.grid={{eta:[0.1,0.3,1]}}",
     "subspace-streamed": f"algo=oja {COINS} algo.grid={{eta:[0.01,0.1,1]}}",
 }
-SLOW = ("centred-once", "centred-aesvr", "pilot", "pilot-moments", "prices", "subspace-importance", "subspace-streamed")
+SLOW = (
+    *("centred-once", "centred-aesvr", "pilot", "pilot-moments", "pilot-rows", "prices", "subspace"),
+    *("subspace-importance", "subspace-streamed"),
+)
 
 
 @pytest.mark.usefixtures("short_chains")

@@ -36,7 +36,7 @@ OWN = ["dataset=diabetes", "tuning=fixed", "tuning.B=60", "tuning.eta=0.01", "re
 
 
 @pytest.mark.parametrize("algo", ["aerr", "ddaelr", "baseline", "ridge", "online_lasso"])
-@pytest.mark.parametrize("k", [2, 4, 10])
+@pytest.mark.parametrize("k", slow_but([4], [2, 4, 10]))
 def test_every_learner_spends_the_total_but_for_less_than_one_example(algo, k):
     plan = planned(*OWN, f"algo={algo}", f"k={k}", "total=700")
     (result,) = run_repetitions(plan, [0], lambda done: None)
@@ -94,7 +94,7 @@ def test_only_totals_that_draws_spend_in_money_have_another_identity():
 EUR = ["dataset.costs=bundled", "dataset.unit=EUR"]
 
 
-@pytest.mark.parametrize("k", [2, 4, 8])
+@pytest.mark.parametrize("k", slow_but([4], [2, 4, 8]))
 @pytest.mark.parametrize("algo", ["aelr", "baseline", "aer", "ddaelr"])
 def test_with_prices_the_total_is_money_and_no_run_pays_more(algo, k):
     """The attributes that weights and moments favour, and their prices, are not known beforehand."""

@@ -142,7 +142,11 @@ def test_workers_find_the_data_by_their_path(cluster, own_data, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(None, "No such file"), ("a,b,c,y\n1,2,3,4\n5,6,7,9\n", "the data are not those of the plan")]
+    ("content", "said"),
+    [
+        pytest.param(None, "No such file", marks=pytest.mark.slow),
+        ("a,b,c,y\n1,2,3,4\n5,6,7,9\n", "the data are not those of the plan"),
+    ],
 )
 def test_different_data_on_a_worker_are_one_line(cluster, own_data, content, said):
     (cluster.folder / "own.csv").unlink(missing_ok=True)

@@ -80,7 +80,7 @@ def toy(tmp_path):
     return partial(toy_plan, tmp_path / "run", log=tmp_path / "log")
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 2), ("sequential", 1), ("sequential", 2)])
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 2), ("sequential", 2)])
 def test_results_have_the_same_bytes_with_every_backend(toy, reference, backend, n_jobs):
     plan = toy(repetitions=4, n_jobs=n_jobs, backend_name=backend)
     outcome = toy_run(plan)
@@ -134,6 +134,7 @@ def children(process):
     return processes
 
 
+@pytest.mark.slow
 def test_workers_without_a_task_end_when_the_run_is_killed(tmp_path):
     process = start(tmp_path / "run", tmp_path / "log", repetitions=4, n_jobs=2, stuck=True)
     wait_until(lambda: len(children(process.pid)) >= 3)  # two workers and the tracker of their resources
@@ -204,7 +205,7 @@ def test_an_interrupt_in_this_process_unlocks_the_folder(toy):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-@pytest.mark.parametrize("options", [{"n_jobs": 1}, {"n_jobs": 2, "repetitions_at_once": 3}])
+@pytest.mark.parametrize("options", slow_but([{"n_jobs": 1}], [{"n_jobs": 1}, {"n_jobs": 2, "repetitions_at_once": 3}]))
 def test_a_failed_repetition_is_reported_and_tried_again(toy, reference, options, capsys):
     plan = toy(repetitions=4, behaviour={1: "fail"}, **options)
     outcome = toy_run(plan)
@@ -234,7 +235,9 @@ def test_a_run_is_drawn_after_its_tables_are_written_if_a_repetition_is_finished
     ("options", "said"),
     [
         ({"behaviour": {0: "refuse", 1: "hang"}}, "the data are no good"),
-        ({"behaviour": {0: "refuse", 1: "hang"}, "n_jobs": 2}, "the data are no good"),
+        pytest.param(
+            {"behaviour": {0: "refuse", 1: "hang"}, "n_jobs": 2}, "the data are no good", marks=pytest.mark.slow
+        ),
         ({"behaviour": {1: "starve"}}, r"toy needs more memory than there is for 8 attributes \(Unable to allocate"),
         ({"behaviour": {1: "overflow"}}, "^test_mse is inf after 30 examples because .*: scale the data"),
         ({"behaviour": {1: "die"}, "n_jobs": 2}, "a worker process died"),

@@ -254,7 +254,7 @@ _CHECKED = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def test_any_sequence_of_calls() -> None:
-    run_state_machine_as_test(AnySequence, settings=settings(_CHECKED, max_examples=4, stateful_step_count=8))
+    run_state_machine_as_test(AnySequence, settings=settings(_CHECKED, max_examples=2, stateful_step_count=8))
 
 
 @pytest.mark.slow
