@@ -267,7 +267,7 @@ def sparse(subject: Subject) -> Masked:
 @pytest.mark.parametrize(
     ("check", "name"),
     slow_but(
-        list(product((checks.unobserved, checks.same_bytes), KINDS)),
+        list(product([checks.unobserved], KINDS)),
         product((checks.unobserved, checks.same_bytes), ABLE),
     ),
 )
@@ -282,7 +282,7 @@ def test_shifts_change_only_the_intercept(name):
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("name", slow_but(KINDS, ABLE))
+@pytest.mark.parametrize("name", slow_but(KINDS[::2], ABLE))
 def test_masks_of_ones_change_nothing(name):
     """Shares of 1 divide nothing."""
     subject = examined(name)

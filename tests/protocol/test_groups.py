@@ -1,6 +1,7 @@
 """Attributes that are bought together: k, bill and axis count a group as one, and its price is paid once."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,17 @@ def computed(table: Path, **more: Any) -> Path:
 
 REPEATS = ("aeml", "aemr", "lasso", "online_lasso", "impute_iterative", "corrected_lasso", "cocolasso", "hmlasso")
 REGRESSORS = [name for name in members(lambda learner: learner.draws_groups and learner.predicts) if "cv" not in name]
+LEARNERS = [*REGRESSORS, "aefa", "aefa_streaming"]
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("algo", quick_but(REPEATS, [*REGRESSORS, "aefa", "aefa_streaming"]))
-@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize(
+    ("algo", "gaps"),
+    quick_but(
+        [*product(REPEATS, [False, True]), *((name, True) for name in LEARNERS if name != "sgd_impute")],
+        product(LEARNERS, [False, True]),
+    ),
+)
 def test_every_learner_of_groups_pays_each_once_and_sees_all_of_it(table: Path, algo: str, gaps: bool) -> None:
     full = algo in ("ridge", "lasso", "online_ridge", "online_lasso")
     more: dict[str, Any] = {"algo": algo, "dataset.costs": str(table.parent / "prices.csv"), "k": 4 if full else 2}

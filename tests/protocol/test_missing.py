@@ -21,7 +21,7 @@ from budgetreg.protocol.split import completed, second_moments, shares, split_da
 from budgetreg.runs.manifest import identity_of
 from tests.plans import journaled, planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
-from tests.tiers import quick_but, slow_but
+from tests.tiers import slow_but
 
 N, D = 120, 6
 RNG = np.random.default_rng(5)
@@ -42,8 +42,8 @@ REGRESSORS = {
     "ddaelr_two_phase": "algo.grid={B: [1, 3], eta: [1], eta_two: [1, 10]}",
 }
 SUBSPACES = {"popca": "k=4", "popca_passive": "k=4", "popca_importance": "k=4", "mbeg_plus": "algo.grid={eta: [1, 10]}"}
-REPEATS = ("baseline", "ddaelr", "popca_passive")
-"""Learners that treat missing values as others do."""
+KINDS = ("aerr", "ddaelr_two_phase", "popca", "mbeg_plus")
+"""One learner of each way to draw; others treat missing values as one of them does."""
 
 
 def written(folder: Path, X: np.ndarray, gaps: np.ndarray) -> str:
@@ -66,7 +66,7 @@ def of(path: str, algo: str, *more: str):
     return planned(*KEYS, path, f"algo={algo}", *options, *more)
 
 
-@pytest.mark.parametrize("algo", quick_but(REPEATS, [*REGRESSORS, *SUBSPACES]))
+@pytest.mark.parametrize("algo", slow_but(KINDS, [*REGRESSORS, *SUBSPACES]))
 def test_reveals_of_available_cells_are_paid_and_others_are_free(path, monkeypatch, algo):
     plan = of(path, algo)
     there = ~GAPS
@@ -99,7 +99,7 @@ def test_reveals_of_available_cells_are_paid_and_others_are_free(path, monkeypat
     assert bills
 
 
-@pytest.mark.parametrize("algo", quick_but(REPEATS, [*REGRESSORS, *SUBSPACES]))
+@pytest.mark.parametrize("algo", slow_but(KINDS, [*REGRESSORS, *SUBSPACES]))
 def test_what_is_stored_in_missing_cells_changes_nothing(path, monkeypatch, algo):
     plan = of(path, algo)
     expected = run(plan)
@@ -263,7 +263,7 @@ def prices(tmp_path):
     return [f"dataset.costs={listed(tmp_path, cost=COSTS)}", "dataset.unit=EUR"]
 
 
-@pytest.mark.parametrize("algo", quick_but(REPEATS, [*REGRESSORS, "popca", "mbeg_plus"]))
+@pytest.mark.parametrize("algo", slow_but(("aerr", "popca"), [*REGRESSORS, "popca", "mbeg_plus"]))
 def test_a_run_in_ranges_equals_that_on_a_table_scaled_by_hand(path, ranges, tmp_path, algo):
     (tmp_path / "by_hand").mkdir()
     by_hand = written(tmp_path / "by_hand", (X - (LOW + HIGH) / 2) / ((HIGH - LOW) / 2), GAPS)
@@ -303,7 +303,7 @@ class Seeing(Watcher):
             super().note(f, g, position, attribute)
 
 
-@pytest.mark.parametrize("algo", quick_but(REPEATS, REGRESSORS))
+@pytest.mark.parametrize("algo", slow_but(KINDS, REGRESSORS))
 def test_missing_values_cost_no_money(path, prices, monkeypatch, algo):
     plan = of(path, algo, *prices)
     row, of_tuning, of_run = literally(plan, 1, monkeypatch, Seeing)

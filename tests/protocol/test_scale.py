@@ -17,7 +17,7 @@ from budgetreg.protocol.spending import Spending, automatic_pilot, axis_end
 from budgetreg.protocol.split import split_data
 from tests.cli.test_cli import one_line
 from tests.plans import configured, planned
-from tests.tiers import quick_but
+from tests.tiers import quick_but, slow_but
 
 KEYS = ("dataset=file", "k=4", "checkpoints=2", "tuning.folds=3")
 STORING = ["ridge", "lasso", "baseline", "naive", "impute_ridge", "sgd_impute", "aemr", "aeml"]
@@ -57,7 +57,7 @@ def errors(*keys, repetitions=2):
 
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("pilot", ["auto", "0"])
-@pytest.mark.parametrize("algo", quick_but(("aemr", "aeml", "naive"), STORING))
+@pytest.mark.parametrize("algo", slow_but(("ridge", "baseline", "impute_ridge"), STORING))
 def test_the_unit_of_a_column_changes_no_prediction(file, algo, pilot):
     X, y = linear()
     by = np.array([2.0**-20, 1, 8, 2.0**12, 1, 4])  # powers of 2, so that no rounding differs
@@ -94,7 +94,7 @@ def test_the_ball_is_in_units_of_the_standard_deviations(file, norm):
 
 
 @pytest.mark.parametrize("algo", ["ridge", "lasso", "baseline"])
-@pytest.mark.parametrize("pilot", ["auto", "0"])
+@pytest.mark.parametrize("pilot", slow_but(["auto"], ["auto", "0"]))
 def test_a_constant_column_changes_nothing_where_attributes_are_centred(file, algo, pilot):
     X, y = linear()
     X[:, 2] = 7.3
