@@ -37,6 +37,7 @@ COVERED = (
     "cocolasso",
     "hmlasso",
     "two_phase_sparse",
+    "hybrid",
 )
 """Learners whose class, update and draws are those of quick ones, in another combination; or their minimiser is."""
 BLOCKS = ("aer", "ddaelr_two_phase", "aesvr", "naive", "popca", "mbeg", "ridge", "oja", "debiased_sgd")

@@ -10,7 +10,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.protocol import passes
 from budgetreg.protocol import repetitions as protocol
 from tests.plans import planned
-from tests.tiers import quick_but
+from tests.tiers import quick_but, slow_but
 
 COUNTS = ("cells_run", "cells_tuning", "rows_full")
 QUICK = ["dataset=diabetes", "k=4", "tuning.folds=3", "repetitions=2", "checkpoints=[40,90,150]"]
@@ -138,7 +138,9 @@ def counted_right(plan, run, of_tuning, of_run):
     assert plan.pilot * plan.d < len(of_run) <= run["attributes_total"]
 
 
-@pytest.mark.parametrize("case", quick_but(("control", "fixed", "subspace", "baseline", "online-ridge"), CASES))
+@pytest.mark.parametrize(
+    "case", slow_but(("each", "no-pilot", "few", "all", "two-phases", "aesvr", "ridge", "chosen"), CASES)
+)
 def test_cells_equal_a_literal_set(case, monkeypatch):
     plan = planned(*QUICK, *CASES[case], "dataset.costs=bundled")
     run, of_tuning, of_run = literally(plan, 1, monkeypatch)
