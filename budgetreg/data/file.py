@@ -57,7 +57,7 @@ Prepared = tuple[Mapping[str, np.ndarray], Mapping[str, Any]]
 """A table that was read: its arrays by name, and what describes them, see `_Summary`."""
 
 _TEXT = (open_csv, open_libsvm)  # may be compressed
-_LAYOUT_VERSION = 8  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 9  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
 _NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit"
