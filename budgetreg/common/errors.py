@@ -123,7 +123,7 @@ def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     """
     choices = list(choices)
     for choice in choices:
-        if unicodedata.normalize("NFC", choice) == unicodedata.normalize("NFC", word):
+        if choice != word and unicodedata.normalize("NFC", choice) == unicodedata.normalize("NFC", word):
             return f" (did you mean {quoted(prefix + choice)} in another Unicode form, {choice!a}?)"
     matches = difflib.get_close_matches(word, choices, n=1)
     return f" (did you mean {quoted(prefix + matches[0])}?)" if matches else ""
