@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy.sparse import coo_array, csr_array
 
 from budgetreg.estimators import AELR, AEML, POPCA, FixedSubset, ImputeRidge, ObservationError, Ridge, SGDImpute
 from tests.estimators.tables import table
-
-pa = pytest.importorskip("pyarrow")
 
 X, Y = table(20, 4)
 HOLES = np.where(np.abs(X) > 6, np.nan, X)
