@@ -63,8 +63,8 @@ class SideInformation:
         For learners that choose how many attributes they see of each example (`Learner.chooses_k`): what they may
         spend. Checkpoints are then amounts, the last of which is the total.
     rehearsed : dict or None
-        What learners keep of a rehearsal (see `budgetreg.protocol.passes`) for the runs that follow: as long as they
-        have the same checkpoints, they see the same. None if there is none.
+        What learners keep of a rehearsal (see `budgetreg.protocol.passes`) for the runs that follow, if these see the
+        same. None if there is none.
     """
 
     k: int
@@ -227,12 +227,6 @@ class Learner:
         The value of ``algo.core`` that selects the class.
     version : int
         Version of its results: raise it when its numbers change, which makes existing results stale.
-    version_uncentred : int
-        The version of results without an intercept, or of uncentred attributes, while it is above `version`: raise it
-        when no other numbers change.
-    version_scaled : int
-        The version of results in units of revealed values, while it is above the others: raise it when no other numbers
-        change.
     parameters : tuple of Parameter
         All parameters that learners of the class may have.
     batching : Batching
@@ -261,8 +255,6 @@ class Learner:
 
     core: ClassVar[str]
     version: ClassVar[int] = 1
-    version_uncentred: ClassVar[int] = 0
-    version_scaled: ClassVar[int] = 0
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     batching: ClassVar[Batching] = Batching.APART
     k_multiple: ClassVar[int] = 1

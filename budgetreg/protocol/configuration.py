@@ -50,7 +50,7 @@ from budgetreg.data.registry import ALL, DatasetConfig, DatasetKind, kinds
 _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""
 
-_MONEY_LIMIT = 2
+_MONEY_LIMIT = 3
 """Version of the rule by which a total in money ends a run, see `budgetreg.protocol.passes`."""
 
 _UNKNOWN_SCALES = 1
@@ -122,10 +122,6 @@ class Config:
         rules |= {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
         rules |= {"unknown_scales": _UNKNOWN_SCALES} if rescaled else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
-        if self.intercept == "none" or self.dataset.center == "none":
-            learner["version"] = max(learner["version"], self.algo.version_uncentred)
-        if self.dataset.scaled_by_revealed:
-            learner["version"] = max(learner["version"], self.algo.version_scaled)
         costs, ignored = self.dataset.costs, learner.get("prices") == "ignored"
         if costs is None or (costs == EQUAL and not ignored):  # equal prices change no draw
             learner.pop("prices", None)

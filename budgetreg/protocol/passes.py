@@ -4,8 +4,7 @@ A final pass that a total in money ends sees as many examples as it pays for, gi
 known once its attributes are drawn, but learners are given the number of examples beforehand. So a pass is rehearsed on
 more examples than are expected. The draws for an example depend on the examples before it alone, so that what the
 rehearsal pays shows where the money ends. Values beyond that end change nothing. Then the pass runs to that end, with
-the same draws. It uses plans and outputs of earlier runs that had the same checkpoints until then, because these take
-long.
+the same draws, and with the rehearsal's plans, because these take long.
 Learners that plan by the number of examples may draw other attributes then. If they would pay more, they run again on
 fewer examples. If they pay so little that the rest would have paid for any one of the examples, they run again on more,
 a few times at most, and the longest run that the money pays for is kept. Where such a run ends may depend on values
@@ -276,8 +275,8 @@ def advance_within_total(
     rehearsed: dict[Any, Any] = {}
     done = 0.0
 
-    def run(rehearsal: bool, *ends: int) -> tuple[PassResult, tuple[int, ...]]:
-        """Return the result, and the numbers of examples that the amounts pay for, by what it has cost."""
+    def run(rehearsal: bool, *ends: int) -> tuple[PassResult, np.ndarray, tuple[int, ...]]:
+        """Return the result, what each example cost, and the numbers of examples that the amounts pay for by that."""
         nonlocal done
         begin = (lambda: lambda checkpoint, outputs, origin: None) if rehearsal else final.begin
         start, done = done, done + (1 - done) * (_REHEARSAL if rehearsal else _RUN)
@@ -285,27 +284,25 @@ def advance_within_total(
         passes = [replace(final, checkpoints=ends, begin=begin)]
         (result,) = advance(plan, table, passes, settings, part, cells, rehearsed)
         assert result.expenses is not None
-        return result, affordable(result.expenses, amounts, best_in_final)
+        return result, result.expenses[:, best_in_final[-1]], affordable(result.expenses, amounts, best_in_final)
 
     planned, most = np.array(plan.checkpoints) - plan.pilot_before_learning, final.order.size
     amounts = plan.money * planned / planned[-1]
     n = min(most, ceil(_MORE * int(planned[-1])))
     while True:
-        _, ends = run(True, n)
+        _, expected, ends = run(True, n)
         if ends[-1] < n or n == most:
             break
         n = min(most, 2 * n)
     longest: PassResult | None = None
     too_many, attempts = n if ends[-1] < n else most + 1, _LONGER
     while ends[-1] >= len(planned):
-        result, (*_, last) = run(False, *ends)
+        result, paid, (*_, last) = run(False, *ends)
         if last < ends[-1]:
             too_many = ends[-1]
         else:
-            assert result.expenses is not None
-            longest, paid = result, result.expenses[:, best_in_final[-1]]
-            spent = paid.sum()
-            if plan.money - spent < paid.max():
+            longest, spent = result, paid.sum()
+            if plan.money - spent < paid.max() or np.array_equal(paid, expected[: paid.size]):
                 return longest
             last = int(min(too_many, last * plan.money / (spent or 1.0)))
         if longest is not None:
@@ -315,7 +312,7 @@ def advance_within_total(
             if last == least or attempts == 0:
                 return longest
             attempts -= 1
-        ends = moved(ends, last)
+        ends = _increasing([checkpoint * last // ends[-1] for checkpoint in ends])
     raise ConfigError(
         f"{plan.total}: the draws of {plan.config.algo.name} leave money for {max(ends[-1], 0)} examples in one "
         f"repetition, fewer than the {len(planned)} checkpoints; use a larger total, or checkpoints=1"
@@ -345,19 +342,6 @@ def affordable(expenses: np.ndarray, amounts: np.ndarray, best_in_final: np.ndar
         for amount, g in zip(amounts, best_in_final, strict=True)
     ]
     return _increasing(ends)
-
-
-def moved(ends: tuple[int, ...], last: int) -> tuple[int, ...]:
-    """Return checkpoints that end at another number of examples.
-
-    The earlier ones stay where they are if they can: learners that plan at checkpoints then draw the same attributes,
-    so that it is known what they will pay. If the last one moves by more than its distance from the one before, all
-    move in proportion.
-    """
-    *earlier, end = ends
-    if earlier and abs(last - end) >= end - earlier[-1]:
-        earlier = [checkpoint * last // end for checkpoint in earlier]
-    return _increasing([*earlier, last])
 
 
 def _increasing(ends: list[int]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -241,10 +241,8 @@ class Collected:
     draws: Sequence[AttributeDraws]
     prices: np.ndarray | None = None
 
-    @property
-    def is_for_draws(self) -> bool:
-        """Whether nothing but draw probabilities is wanted."""
-        return not self.is_checkpoint
+    plans_draws_alone: ClassVar[bool] = True
+    """Whether plans are for draw probabilities alone, which need less accurate moments than outputs do."""
 
     @property
     def is_everything(self) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -55,10 +55,8 @@ class _Purchased(Collected):
 
     then: _Buyer = field(kw_only=True)
 
-    @property
-    def is_for_draws(self) -> bool:
-        """Never: plans judge how many attributes of an example are worth most."""
-        return False
+    plans_draws_alone: ClassVar[bool] = False  # they judge how many attributes of an example are worth most
+    is_everything: ClassVar[bool] = False
 
     def plan(
         self,

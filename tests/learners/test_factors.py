@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from budgetreg.algorithms.aemr import TargetRegressionLearner
 from budgetreg.algorithms.factors import FactorAnalysis, FactorRegression
 from budgetreg.algorithms.factors import posterior as chains
 from budgetreg.algorithms.factors.posterior import ArrangedValues, Posterior, draw_factors, posterior_moments
@@ -16,6 +17,7 @@ from budgetreg.revealed.collection import AttributeDraws, Block, Entries
 from budgetreg.revealed.columns import StandardisedEntries
 from budgetreg.testing import checks
 from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
+from tests.tiers import slow_but
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")
 
@@ -292,7 +294,7 @@ def test_draw_probabilities_get_fewer_sweeps(size, kept, for_draws):
 
 
 def test_outputs_are_of_accurate_moments(monkeypatch):
-    """Plans at a checkpoint use the moments of its output, and the others get less accurate ones."""
+    """Outputs are, and plans get less accurate ones, whether there is an output or not."""
     purposes = []
 
     def noted(*arguments, for_draws, **options):
@@ -302,7 +304,19 @@ def test_outputs_are_of_accurate_moments(monkeypatch):
     monkeypatch.setattr(chains, "posterior_moments", noted)
     X, y = line(40, 6)
     fitted(FactorRegression, X, y, shuffled(1, 40), 3, [4, 20, 40], n_factors=2)
-    assert purposes == [False, True, True, False, True, False]  # after 4, 8, 16, 20, 32 and 40 examples
+    assert purposes == [False, True, True, True, False, True, False]  # after 4, 4, 8, 16, 20, 32 and 40 examples
+
+
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("learner", slow_but([TargetRegressionLearner], [FactorRegression, TargetRegressionLearner]))
+def test_no_draw_and_no_output_depends_on_the_checkpoints_before_it(learner):
+    X, y = line(40, 6)
+    # plans are due after 4, 8, 16 and 32 examples
+    (some, bill), (alone, other) = (
+        fitted(learner, X, y, shuffled(1, 40), 3, checkpoints, n_factors=2) for checkpoints in ([4, 20, 33, 40], [40])
+    )
+    np.testing.assert_array_equal(some[40].regressors, alone[40].regressors)
+    np.testing.assert_array_equal(bill.bill().reveals.until(), other.bill().reveals.until())
 
 
 @pytest.mark.usefixtures("short_chains")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.algorithms.factors import FactorRegression
-from budgetreg.algorithms.factors.posterior import Posterior
+from budgetreg.algorithms.factors import posterior
+from budgetreg.algorithms.factors.posterior import plan_by_posterior
 from budgetreg.algorithms.registry import members
 from budgetreg.api import run
 from budgetreg.cli.app import main
@@ -21,7 +20,7 @@ from budgetreg.data.registry import load
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol import passes
-from budgetreg.protocol.passes import Progress, moved
+from budgetreg.protocol.passes import Progress
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.repetitions import Result, run_repetitions
 from budgetreg.protocol.split import parts_of
@@ -134,24 +133,22 @@ def test_values_that_are_not_paid_for_change_nothing(tmp_path):
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize(
-    ("algo", "checkpoints"), slow_but([("aemr", "[0.5,1]"), ("aeml", "1")], product(["aeml", "aemr"], ["1", "[0.5,1]"]))
-)
-def test_plans_of_a_rehearsal_are_those_of_the_pass(algo, checkpoints, monkeypatch):
-    """They are not made again before the first checkpoint; if they are, no number is another."""
-    plan = planned(*OWN, *EUR, f"algo={algo}", f"checkpoints={checkpoints}", "total=4000")
-    runs, chain = [], Posterior.moments
+@pytest.mark.parametrize("algo", slow_but(["aemr"], ["aeml", "aemr"]))
+def test_a_rehearsal_changes_no_number_and_its_plans_are_made_once(own_prices, algo, monkeypatch):
+    words, planning, examples = [*own_prices, f"algo={algo}", "pilot=5", "repetitions=1"], plan_by_posterior, []
 
-    def counted(self, *args):
-        runs.append(0)
-        return chain(self, *args)
+    def counted(collected, *args, **options):
+        examples.append(collected.examples)
+        return planning(collected, *args, **options)
 
-    monkeypatch.setattr(Posterior, "moments", counted)
-    recalled = journaled(plan)
-    once = len(runs)
-    monkeypatch.setattr(FactorRegression, "remember", lambda *args: None)
-    assert journaled(plan) == recalled
-    assert len(runs) > 2.3 * once
+    monkeypatch.setattr(posterior, "plan_by_posterior", counted)
+    (within,) = journaled(planned(*words, "total=500", "checkpoints=6"))
+    assert sorted(set(examples)) == examples
+    assert 500 - 26 < within["run"]["cost_total"] <= 500
+    ends = [point["examples"] for point in within["curve"]]
+    assert len(set(ends)) == 6
+    (alone,) = journaled(planned(*words, f"checkpoints={ends}"))
+    assert alone["curve"] == within["curve"]
 
 
 def test_cheap_draws_see_more_examples_than_were_expected(tmp_path):
@@ -196,28 +193,6 @@ def test_money_that_pays_for_more_examples_is_spent_unless_the_draws_would_becom
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("algo", slow_but(["aemr"], ["aeml", "aemr"]))
-def test_draws_that_are_planned_at_checkpoints_spend_the_money_but_for_one_example(own_prices, algo, monkeypatch):
-    """Longer runs show which draws do, and do not compute again what has not changed."""
-    plan = planned(*own_prices, f"algo={algo}", "total=500", "repetitions=4", "checkpoints=6")
-    runs, chain = [], Posterior.moments
-
-    def counted(self, *args):
-        runs.append(0)
-        return chain(self, *args)
-
-    monkeypatch.setattr(Posterior, "moments", counted)
-    recalled = journaled(plan, [3])
-    for result in recalled:
-        assert 500 - 26 < result["run"]["cost_total"] <= 500
-        assert len({point["examples"] for point in result["curve"]}) == 6
-    once = len(runs)
-    monkeypatch.setattr(FactorRegression, "remember", lambda *args: None)
-    assert journaled(plan, [3]) == recalled
-    assert len(runs) > 2.2 * once
-
-
-@pytest.mark.usefixtures("short_chains")
 def test_each_repetition_that_money_ends_is_kept_when_it_ends(own_prices, tmp_path):
     words = [*own_prices, "algo=aemr", "total=300", "repetitions=3", "checkpoints=2", f"out={tmp_path / 'run'}"]
     plan = planned(*words)
@@ -242,21 +217,12 @@ def test_progress_never_goes_back_while_money_asks_for_longer_runs(own_prices, m
         return begun(*args)
 
     monkeypatch.setattr(passes, "advance", counted)
-    plan = planned(*own_prices, "algo=aemr", "total=500", "repetitions=4", "checkpoints=6")
+    plan = planned(*own_prices, "algo=fixed_subset", "total=500", "repetitions=4", "checkpoints=6", "pilot=0")
     run_repetitions(plan, [0], steps.append)
     assert len(runs) > 2
     assert steps[runs[-1]] > 0
     assert steps == sorted(steps)
     assert steps[runs[2] - 1] < steps[-1] <= 1
-
-
-def test_checkpoints_stay_where_they_are_while_the_last_one_moves_little():
-    assert moved((4, 10, 20), 29) == (4, 10, 29)
-    assert moved((4, 10, 20), 11) == (4, 10, 11)
-    assert moved((4, 10, 20), 40) == (8, 20, 40)
-    assert moved((4, 10, 20), 5) == (1, 2, 5)
-    assert moved((4, 10, 20), 3) == (1, 2, 3)
-    assert moved((20,), 7) == (7,)
 
 
 def test_full_rows_spend_the_money_but_for_less_than_one_row():
@@ -426,7 +392,7 @@ def test_the_bill_is_noted_at_each_amount() -> None:
     accessor = Accessor(Table(X, Y), np.arange(60)[None], 1, 5, (30, 70), checkpoints_are_amounts=True, itemised=True)
     amounts = []
     for each in purchases(accessor, (30, 70), [np.random.default_rng(0)], Purse(np.ones(5), 0.0), price_aware=False):
-        assert not each.is_for_draws  # the number of attributes is chosen, too
+        assert not each.plans_draws_alone  # the number of attributes is chosen, too
         if each.is_checkpoint:
             amounts.append(each.examples)
     bill = accessor.bill()

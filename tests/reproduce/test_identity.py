@@ -77,32 +77,6 @@ def test_a_later_option_that_is_used_changes_the_identity(changed: Callable[[Cal
         assert configured(algo="popca", dataset="coins", **{key: "on"}).identity() != plain
 
 
-def test_numbers_without_an_intercept_have_a_version_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def identities() -> list[Any]:
-        chosen: list[dict[str, Any]] = [{"intercept": "mean", "dataset__center": "revealed"}, {"intercept": "none"}]
-        chosen.append({"intercept": "mean", "dataset__center": "none"})
-        return [configured(algo="aeml", dataset="digits_3v5", **each).identity() for each in chosen]
-
-    centred, *uncentred = identities()
-    learner = type(configured(algo="aeml").algo)
-    monkeypatch.setattr(learner, "version_uncentred", learner.version_uncentred + 1)
-    same, *others = identities()
-    assert same == centred and all(one != other for one, other in zip(uncentred, others, strict=True))
-
-
-def test_numbers_in_revealed_units_have_a_version_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def identities() -> list[Any]:
-        scales = ["pilot", "none", "revealed"]
-        own = {"dataset": "file", "dataset__path": "table.csv", "dataset__target": "y"}
-        return [configured(algo="aeml", **own, dataset__scale=scale).identity() for scale in scales]
-
-    *others, revealed = identities()
-    learner = type(configured(algo="aeml").algo)
-    monkeypatch.setattr(learner, "version_scaled", learner.version_scaled + 1)
-    *same, other = identities()
-    assert same == others and other != revealed
-
-
 def test_results_are_stale_when_the_version_of_their_learner_changes(
     changed: Callable[[Callable[[Any], Any]], None],
 ) -> None:

@@ -36,8 +36,7 @@ class TargetRegressionLearner(FactorRegression):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "target_regression"
-    version = 15
-    version_uncentred = version_scaled = 0
+    version = 16
     check_streams = 48
     regresses = True
 

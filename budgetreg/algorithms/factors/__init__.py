@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -70,9 +71,7 @@ class FactorRegression(PairwiseLearner):
     n_factors: int = option("the factors of the model", whole(1), tried=(2,))
 
     core = "factor_regression"
-    version = 6
-    version_uncentred = 7
-    version_scaled = 10
+    version = 11
     centres_itself = True
     scales_itself = True
     check_streams = 24
@@ -99,33 +98,33 @@ class FactorRegression(PairwiseLearner):
 
         The first ``2 d / k`` examples show uniform subsets. After them, and whenever the number of examples has
         doubled, new inclusion probabilities are computed from the posterior, see
-        `budgetreg.revealed.designs.regression_weights`. There is one setting and nothing to tune; see
-        `Learner.fit`.
+        `budgetreg.revealed.designs.regression_weights`. So draws depend neither on checkpoints nor on how many examples
+        follow. There is one setting and nothing to tune; see `Learner.fit`.
         """
         # imported here because SciPy loads slowly
         from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
 
         d = accessor.d
         chains, *own = zip(*(rng.spawn(1 + self.regresses) for rng in rngs), strict=True)
-        posterior = Posterior(d + 1, min(self.n_factors, d), chains, doubted=self.regresses)
+        state = Posterior(d + 1, min(self.n_factors, d), chains, doubted=self.regresses), own
         for collected in self.collected(accessor, checkpoints, rngs, given):
-            if (recalled := self.recalled(collected, checkpoints, given)) is not None:
-                (posterior, own), outputs = recalled
-                if collected.is_checkpoint:
-                    yield collected.examples, outputs
-                continue
             rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            known = posterior_of(posterior, collected, rescaled, given, chain=not self.regresses)
-            planned: Sequence[Any] = ()
-            outputs = None
+            known = partial(posterior_of, collected=collected, rescaled=rescaled, given=given, chain=not self.regresses)
             if collected.is_checkpoint:
-                outputs = rescaled.as_revealed(self.regressors(known, given, *own))
-                yield collected.examples, outputs
-            if collected.is_plan:
-                planned = plan_by_posterior(
-                    collected, known, self.expected_parts(known, given, *own), centred=given.centred
-                )
-            self.remember(collected, checkpoints, given, planned, (posterior, own), outputs)
+                # From a copy of the state, so that no draw depends on where outputs are wanted.
+                posterior, own = state if collected.is_everything else deepcopy(state)
+                outputs = self.regressors(known(posterior, for_draws=False), given, *own)
+                yield collected.examples, rescaled.as_revealed(outputs)
+            if collected.is_plan and given.rehearsed and collected.examples in given.rehearsed:
+                planned, state = deepcopy(given.rehearsed[collected.examples])
+                collected.plan(*planned)
+            elif collected.is_plan:
+                posterior, own = state
+                now = known(posterior, for_draws=collected.plans_draws_alone)
+                parts = self.expected_parts(now, given, *own)
+                planned = plan_by_posterior(collected, now, parts, centred=given.centred)
+                if given.rehearsed is not None:
+                    given.rehearsed[collected.examples] = deepcopy((planned, state))
 
     def regressors(self, known: Known, given: SideInformation, *rngs: Rngs) -> np.ndarray | WithIntercept:
         """Return the regressors of all streams, of standardised columns."""
@@ -145,33 +144,6 @@ class FactorRegression(PairwiseLearner):
         if given.purse is not None:
             return purchases(accessor, checkpoints, rngs, given.purse, given.prices is not None)
         return collect(accessor, checkpoints, rngs, given.k, given.prices)
-
-    @staticmethod
-    def recalled(collected: Collected, checkpoints: Sequence[int], given: SideInformation) -> Any:
-        """Plan as in an earlier run, and return its state and outputs then; None if there was no such run."""
-        kept = (given.rehearsed or {}).get(_history(collected, checkpoints))
-        if kept is None:
-            return None
-        planned, state = deepcopy(kept[:2])
-        if collected.is_plan:
-            collected.plan(*planned)
-        return state, kept[2]
-
-    @staticmethod
-    def remember(
-        collected: Collected,
-        checkpoints: Sequence[int],
-        given: SideInformation,
-        planned: Sequence[Any],
-        state: Any,
-        outputs: np.ndarray | None,
-    ) -> None:
-        """Keep a plan, as arguments of `Collected.plan`, the state of the learner after it, and its outputs.
-
-        Those at the last checkpoint are not kept, as no two runs end alike.
-        """
-        if given.rehearsed is not None and collected.examples < checkpoints[-1]:
-            given.rehearsed[_history(collected, checkpoints)] = *deepcopy((planned, state)), outputs
 
     @property
     def batching(self) -> Batching:  # type: ignore[override]
@@ -210,11 +182,6 @@ class FactorRegression(PairwiseLearner):
     def words(self) -> Sequence[str]:
         """How it draws and what it models."""
         return self.draws_in_words, f"posterior mean of a model with {self.n_factors} factors"
-
-
-def _history(collected: Collected, checkpoints: Sequence[int]) -> Any:
-    """Return what decides the state of a learner, with what it has seen: where it stopped before, and why it stops."""
-    return collected.examples, collected.is_plan, tuple(each for each in checkpoints if each <= collected.examples)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -247,9 +248,15 @@ class Known(NamedTuple):
 
 
 def posterior_of(
-    posterior: Posterior, collected: Collected, rescaled: Rescaled, given: SideInformation, *, chain: bool = True
+    posterior: Posterior,
+    collected: Collected,
+    rescaled: Rescaled,
+    given: SideInformation,
+    *,
+    for_draws: bool,
+    chain: bool = True,
 ) -> Known:
-    """Return what is known from everything revealed.
+    """Return what is known from everything revealed; draw probabilities alone need fewer sweeps.
 
     Without `chain`, streams whose examples are complete have the moments of `StandardisedEntries.sample_moments`. All
     others continue their chains, and those that begin one do more sweeps. So no stream's chain depends on the others.
@@ -278,7 +285,7 @@ def posterior_of(
                 standardised,
                 streams,
                 collected.entries.size,
-                for_draws=collected.is_for_draws,
+                for_draws=for_draws,
                 at_once=collected.is_everything and bool(is_new[streams[0]]),
             )
         moments.first[streams], moments.second[streams] = of_part.first, of_part.second
@@ -387,9 +394,9 @@ def draw_factors(
     mu, scale = mu.astype(np.float32), scale.astype(np.float32)
     squares = np.sort(np.square(W).sum(axis=1).reshape(F, -1), axis=1)
     z = normal(data.examples, q)
-    for cells in data.cells:
+    for cells, known in data.cells:
         T, n = cells.rows.shape
-        x = cells.values * scale[cells.rows] - mu[cells.rows]
+        x = known * scale[cells.rows] - mu[cells.rows]
         if n <= q:
             x -= normal(T // F, n)
         single, left = squares[:, -n:].sum(axis=1) <= _LARGEST, ~np.isin(np.arange(F), list(data.complete))
@@ -397,8 +404,8 @@ def draw_factors(
             if streams.any():
                 table = W.astype(dtype)
                 draw = _corrected if n <= q else partial(_from_precision, products=packed(table))
-                for examples, rows, values in cells._replace(values=x).of(streams).parts(q):
-                    z[examples] = draw(table, rows, values, z[examples])
+                for part, values in cells.parts(streams, x, q):
+                    z[part.examples] = draw(table, part, values, z[part.examples])
     z = z.reshape(F, -1, q)
     tables, shifts, scales = (of.reshape(F, -1, *of.shape[1:])[:, :-1] for of in (W, mu, scale))
     for f, values in data.complete.items():
@@ -424,22 +431,22 @@ def _table(x: np.ndarray) -> np.ndarray:
     return table.reshape(-1, *x.shape[2:])
 
 
-def _corrected(W: np.ndarray, rows: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
+def _corrected(W: np.ndarray, block: ArrangedBlock, x: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Return ``z + V' (V V' + I)^-1 (x - V z)``, (T, q), where V are the rows (n, q) of W that each example shows.
 
     If z and the noise subtracted from x are drawn from the prior, then this is a draw from the posterior. The systems
     are over columns.
     """
-    T, n = rows.shape
+    T, n = block.rows.shape
     V = np.empty((T, n + 1, W.shape[1]), W.dtype)  # and z in the last row, for one product
-    V[:, :n], V[:, n] = W[rows], z
+    V[:, :n], V[:, n] = W[block.rows], z
     A = np.ascontiguousarray((V[:, :n] @ V.swapaxes(1, 2)).transpose(2, 1, 0))
     A[n] = x.T - A[n]
-    return z + combined(rows, np.ascontiguousarray(solve(A, 0.0).T), W)
+    return z + block.combined(np.ascontiguousarray(solve(A, 0.0).T), W)
 
 
 def _from_precision(
-    W: np.ndarray, rows: np.ndarray, x: np.ndarray, noise: np.ndarray, products: np.ndarray
+    W: np.ndarray, block: ArrangedBlock, x: np.ndarray, noise: np.ndarray, products: np.ndarray
 ) -> np.ndarray:
     """Return ``P^-1 V' x + L'^-1 noise``, (T, q), where ``P = V' V + I = L L'`` and V are the rows of W shown.
 
@@ -448,8 +455,8 @@ def _from_precision(
     """
     T, q = noise.shape
     A = np.empty((q + 1, q, T), W.dtype)
-    A[lower_triangle(q)] = combined(rows, np.ones(rows.shape, W.dtype), products).T
-    A[q] = combined(rows, x, W).T
+    A[lower_triangle(q)] = block.combined(np.ones(block.rows.shape, W.dtype), products).T
+    A[q] = block.combined(x, W).T
     return solve(A, noise.T).T
 
 
@@ -465,7 +472,8 @@ _SUMMED = 2**18
 """Products summed in float32 at a time, before the sums are added in float64."""
 
 
-class ArrangedBlock(NamedTuple):
+@dataclass(frozen=True)
+class ArrangedBlock:
     """Cells of T examples with equally many values.
 
     Attributes
@@ -474,25 +482,38 @@ class ArrangedBlock(NamedTuple):
         Numbers of the examples, among those of all streams.
     rows : ndarray of int, shape (T, n)
         Rows of the columns in arrays of all streams, see `ArrangedValues`.
-    values : ndarray of float32, shape (T, n)
-        The values; 0 in columns that are not modelled.
+    n_rows : int
+        Number of rows of such arrays.
     """
 
     examples: np.ndarray
     rows: np.ndarray
-    values: np.ndarray
+    n_rows: int
 
-    def of(self, streams: np.ndarray) -> ArrangedBlock:
-        """Return the cells of some streams, given as a mask (F,)."""
-        if streams.all():
-            return self
-        return ArrangedBlock(*(x[np.repeat(streams, len(x) // len(streams))] for x in self))
+    def parts(self, streams: np.ndarray, x: np.ndarray, q: int) -> Iterator[tuple[ArrangedBlock, np.ndarray]]:
+        """Yield examples of some streams, a mask (F,), with their part of x (T, n).
 
-    def parts(self, q: int) -> Iterator[ArrangedBlock]:
-        """Yield parts that are small enough for arrays of n or of q x q numbers per example."""
+        The parts are small enough for arrays of n or of q x q numbers per example.
+        """
         step = max(1, _PART // max(self.rows.shape[1], q * q))
-        for begin in range(0, len(self.rows), step):
-            yield ArrangedBlock(*(of[begin : begin + step] for of in self))
+        if streams.all() and len(x) <= step:
+            yield self, x
+            return
+        chosen = np.flatnonzero(np.repeat(streams, len(x) // len(streams)))
+        for begin in range(0, len(chosen), step):
+            some = chosen[begin : begin + step]
+            yield ArrangedBlock(self.examples[some], self.rows[some], self.n_rows), x[some]
+
+    @cached_property
+    def _matrix(self) -> csr_array:
+        T, n = self.rows.shape
+        cells = np.zeros(T * n), self.rows.reshape(-1), np.arange(0, T * n + 1, n)
+        return csr_array(cells, (T, self.n_rows))
+
+    def combined(self, weights: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """Return for each example the sum of rows of a table, with these weights (T, n)."""
+        self._matrix.data = weights.reshape(-1)
+        return np.asarray(self._matrix @ table)
 
 
 class ArrangedValues:
@@ -514,8 +535,8 @@ class ArrangedValues:
     ----------
     examples : int
         Examples of each stream.
-    cells : list of ArrangedBlock
-        By block, the streams one after the other.
+    cells : list of tuple of ArrangedBlock and ndarray of float32, shape (T, n)
+        By block, the streams one after the other, and the values; 0 in columns that are not modelled.
     counts, squares : ndarray of float, shape (F, c)
         Number of the values of each column, and the sum of their squares.
     complete : dict of int to ndarray of float, shape (T, c)
@@ -525,7 +546,7 @@ class ArrangedValues:
     def __init__(self, blocks: Sequence[Block], live: np.ndarray, n_factors: int) -> None:
         F, c = live.shape
         self.examples = sum(block.values.shape[1] for block in blocks)
-        self.cells: list[ArrangedBlock] = []
+        self.cells: list[tuple[ArrangedBlock, np.ndarray]] = []
         stream, start, size = np.arange(F)[:, None, None], 0, F * (c + 1)
         live = np.append(live, np.zeros((F, 1), dtype=bool), axis=1)  # missing values are not live either
         columns, values, counts, squares = [], [], np.zeros(size), np.zeros(size)
@@ -536,7 +557,7 @@ class ArrangedValues:
             values.append(np.where(is_live, block.values, 0.0))
             rows = (stream * (c + 1) + columns[-1]).astype(np.int32).reshape(-1, n)
             examples = (stream[:, 0] * self.examples + np.arange(start, start + T)).reshape(-1)
-            self.cells.append(ArrangedBlock(examples, rows, values[-1].astype(np.float32).reshape(-1, n)))
+            self.cells.append((ArrangedBlock(examples, rows, size), values[-1].astype(np.float32).reshape(-1, n)))
             counts += np.bincount(rows.reshape(-1), minlength=size)
             squares += np.bincount(rows.reshape(-1), np.square(values[-1]).reshape(-1), size)
             start += T
@@ -600,13 +621,6 @@ def _by_column(
             known = by_example[chunk].T.tocsr()[rows]
             ones = np.ones(known.nnz, np.float32)
             yield rows, chunk, csr_array((ones, known.indices, known.indptr), known.shape), known
-
-
-def combined(rows: np.ndarray, weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return for each example the sum of rows of a table, with these weights (T, n)."""
-    T, n = rows.shape
-    ends = np.arange(0, rows.size + 1, n)
-    return np.asarray(csr_array((weights.reshape(-1), rows.reshape(-1), ends), (T, len(table))) @ table)
 
 
 def packed(z: np.ndarray) -> np.ndarray:
