@@ -2,12 +2,13 @@
 
 Where few values are seen, a factor model finds correlations in noise, and examples that it was fitted to cannot tell.
 Examples that are revealed later can. So the correlations that the model had then are tried on them: each value is
-predicted from the others of its example. If the predictions are clearly worse than the mean, and have no clear
-correlation with the values either, the correlations of attributes count for nothing until later examples show
-otherwise. Predictions that are only too large tell something, and without any correlations the weights of attributes
-that share what they tell would add up. Likelihoods would not do: where values are far from normal, as those of pixels,
-correlations that predict well can have the smaller one. Which examples are seen depends on no unseen value, so that
-later ones are as good as any (Rubin 1976).
+predicted from the others of its example. If the predictions are clearly worse than the mean, the correlations of
+attributes count for nothing until later examples show otherwise, unless later examples also show that this would be
+worse. Without correlations, the weight of an attribute is in proportion to its correlation r_i with the target, and
+weights of attributes that share what they tell add up. That shows in products ``r_i z_i r_j z_j`` of standardised
+values of an example, whose mean would be 0. Likelihoods would not do: where values are far from normal, as those of
+pixels, correlations that predict well can have the smaller one. Which examples are seen depends on no unseen value, so
+that later ones are as good as any (Rubin 1976).
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 _ERRORS = 3.0
-"""Standard errors by which predictions must be worse than the mean, and by which their products with the values must be
-positive."""
+"""Standard errors by which predictions must be worse than the mean, and by which the products must be positive."""
 
 _MORE = 1.5
 """The number of examples, as a multiple of that at the last trial, at which correlations are tried again."""
@@ -80,7 +80,8 @@ class Trust:
         """Find out whether the earlier correlations predict values of later examples."""
         R = np.eye(len(live) + 1)
         R[:-1, :-1] = self._correlations[np.ix_(live, live)]
-        losses = [_losses(R, *part) for part in self._later(seen, len(live), deviations)]
+        with_target = np.append(self._correlations[live, -1], 0.0)
+        losses = [_losses(R, with_target, *part) for part in self._later(seen, len(live), deviations)]
         if losses:
             worse, shared = np.concatenate(losses, axis=1)
             clearly = _ERRORS * np.sqrt(worse.size)
@@ -101,10 +102,10 @@ class Trust:
             work, stop = work - fitting * n**3, start
 
 
-def _losses(R: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return by how much predictions err more than the mean, and their products with the values, as (2, T).
+def _losses(R: np.ndarray, with_target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return by how much predictions err more than the mean, and the sum of products of different attributes, (2, T).
 
-    Both are sums over the values of an example (T, n), each predicted from the others; the last column is absent.
+    Errors are sums over the values of an example (T, n), each predicted from the others; the last column is absent.
     """
     absent, n = positions == len(R) - 1, positions.shape[1]
     K = R[positions[:, :, None], positions[:, None, :]] * ~(absent[:, :, None] & absent[:, None, :])
@@ -112,4 +113,5 @@ def _losses(R: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndar
     inverse = np.linalg.inv(K)
     errors = (inverse @ values[:, :, None])[..., 0] / np.diagonal(inverse, axis1=1, axis2=2)
     worse = (np.square(errors) - np.square(values)).sum(axis=1)
-    return np.stack([worse, ((values - errors) * values).sum(axis=1)])
+    parts = with_target[positions] * values
+    return np.stack([worse, np.square(parts.sum(axis=1)) - np.square(parts).sum(axis=1)])
