@@ -13,7 +13,7 @@ from budgetreg.algorithms.aemr.target_regression import (
     CompleteRegression,
     Known,
     TargetRegression,
-    averaged,
+    average_regressors,
     expected_parts,
     solve,
     stream_regression,
@@ -420,6 +420,26 @@ def moments(standardised: StandardisedEntries) -> Moments:
     return Moments(first, second)
 
 
+class Solved(StandardisedEntries):
+    """Entries that note the moments, and the factors of variances, that they are asked to solve."""
+
+    def regressors(
+        self, moments: Moments, *, centred: bool, intercept: bool, inflation: np.ndarray | float = 1.0
+    ) -> WithIntercept:
+        self.solved = moments, inflation
+        return super().regressors(moments, centred=centred, intercept=intercept, inflation=inflation)
+
+
+def averaged(
+    standardised: Solved, given: Moments, inflation: np.ndarray, *, centred: bool, intercept: bool
+) -> tuple[WithIntercept, tuple[Moments, np.ndarray]]:
+    """Return the average regressors of three streams, and the moments and factors that have them for their solution."""
+    known, rngs = Known(standardised, given, inflation), [np.random.default_rng(seed) for seed in (12, 11, 12)]
+    outputs = average_regressors(known, rngs, centred=centred, intercept=intercept)
+    average, factors = standardised.solved
+    return outputs, (average, np.asarray(factors))
+
+
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(("centred", "intercept"), [(True, True), (True, False), (False, True), (False, False)])
 @pytest.mark.parametrize(("k", "noise"), [(3, 8.0), (4, 0.2), (5, 8.0)])
@@ -428,14 +448,11 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
     d, both, live = 5, {"centred": centred, "intercept": intercept}, np.array([0, 1, 2, 4])
     inflation = np.array([1.5, 1, 2, np.inf, 1])
     blocks = streams(d, 60, k, noise)
-    standardised = StandardisedEntries(blocks, d, **both)
+    standardised = Solved(blocks, d, **both)
     given = moments(standardised)
     origin = standardised.origin(given, **both)
-    known = Known(standardised, given, np.stack([inflation] * 3))
-    first, second, factors, complete = averaged(
-        known, origin, [np.random.default_rng(11 + abs(f - 1)) for f in range(3)], intercept=intercept
-    )[1]
-    assert complete is (k == 5)
+    outputs, (average, factors) = averaged(standardised, given, np.stack([inflation] * 3), **both)
+    first, second = average.first[1], average.second[1]
 
     ((attributes, scaled),) = [(block.attributes[1], block.values[1]) for block in standardised.blocks]
     C = given.second[1] - np.outer(given.first[1], given.first[1])
@@ -456,7 +473,7 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
         assert share == 0 if k == 3 else share > 0.5
     w = share * regressed + (1 - share) * by_factors
 
-    np.testing.assert_array_equal(factors, inflation if k < d else [1, 1, 1, np.inf, 1])
+    np.testing.assert_array_equal(factors[1], inflation if k < d else [1, 1, 1, np.inf, 1])
     np.testing.assert_array_equal(first[:d], given.first[1, :d])
     np.testing.assert_allclose(second[:d, :d], given.second[1, :d, :d], rtol=1e-12)
     assert first[d] == pytest.approx(given.first[1, d] if intercept else origin[1, d] + mean[live] @ w)
@@ -468,6 +485,9 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
     assert covariance[d, d] == pytest.approx(
         max(variance, shared[live] @ np.linalg.solve(M, shared[live]) + LEAST_NOISE * variance)
     )
+    assert outputs.moments is not None
+    stated = standardised.joint(given if k < d else average, 1)
+    np.testing.assert_array_equal(outputs.moments(1).covariance, stated.covariance)
 
 
 @pytest.mark.parametrize(("centred", "intercept"), [(True, True), (True, False), (False, True), (False, False)])
@@ -479,15 +499,13 @@ def test_outputs_have_the_regressor_of_the_average(
     They predict at the origin what those of the factor model predict.
     """
     d, both, best = 4, {"centred": centred, "intercept": intercept}, np.array([30, -20, 10, 50.0])
-    standardised = StandardisedEntries(streams(d), d, **both)
+    standardised = Solved(streams(d), d, **both)
     given = moments(standardised)
     draws = Draws(best, 0.0, 0.0, best**2, 0.0)
     monkeypatch.setattr(module, "solve", lambda regressions, rngs, tails, *, for_draws: [draws] * len(regressions))
     monkeypatch.setattr(TargetRegression, "log_densities", lambda self, w: np.full(60, 1e3 * np.array_equal(w, best)))
-    origin, known = standardised.origin(given, **both), Known(standardised, given, np.ones((3, d)))
-    first, second, *_ = averaged(
-        known, origin, [np.random.default_rng(11 + abs(f - 1)) for f in range(3)], intercept=intercept
-    )[1]
+    average = averaged(standardised, given, np.ones((3, d)), **both)[1][0]
+    first, second = average.first[1], average.second[1]
     assert np.linalg.eigvalsh(second - np.outer(first, first))[0] > 0
     average = Moments(np.stack([first] * 3), np.stack([second] * 3))
     before, after = (standardised.regressors(each, **both) for each in (given, average))
@@ -505,15 +523,13 @@ def test_outputs_have_the_regressor_of_the_average(
 @pytest.mark.parametrize("intercept", [True, False])
 def test_streams_without_anything_to_regress_keep_their_moments(intercept: bool) -> None:
     both = {"centred": True, "intercept": intercept}
-    standardised = StandardisedEntries(streams(), 4, **both)
-    given = moments(standardised)
-    origin, known = standardised.origin(given, **both), Known(standardised, given, np.full((3, 4), 1.5))
-    averages = averaged(known, origin, [np.random.default_rng(0)] * 3, intercept=intercept)
+    standardised = Solved(streams(), 4, **both)
+    given, inflation = moments(standardised), np.full((3, 4), 1.5)
+    _, (average, factors) = averaged(standardised, given, inflation, **both)
     for f in (0, 2):
-        first, second, factors, _ = averages[f]
-        np.testing.assert_array_equal(first, given.first[f])
-        np.testing.assert_array_equal(second, given.second[f])
-        np.testing.assert_array_equal(factors, known.inflation[f])
+        np.testing.assert_array_equal(average.first[f], given.first[f])
+        np.testing.assert_array_equal(average.second[f], given.second[f])
+        np.testing.assert_array_equal(factors[f], inflation[f])
 
 
 def test_examples_that_show_nothing_leave_the_others_complete() -> None:

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import groupby
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -74,6 +74,7 @@ class TargetRegression:
     Attributes
     ----------
     live : ndarray of int, shape (p,)
+    M : ndarray of float, shape (p, p)
     p : int
         Number of weights.
     examples : int
@@ -99,7 +100,7 @@ class TargetRegression:
         first: np.ndarray,
         origin: np.ndarray,
     ) -> None:
-        self.live, self.p, self._M, self._means = live, len(live), M, (first - origin)[live]
+        self.live, self.p, self.M, self._means = live, len(live), M, (first - origin)[live]
         used, space = [], self._space
         for attributes, values in blocks:
             size = (attributes.shape[1] - 1) ** 2
@@ -116,7 +117,7 @@ class TargetRegression:
         self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
     ) -> None:
         """Arrange the attributes and values of the examples that are used."""
-        p, M = self.p, self._M
+        p, M = self.p, self.M
         position = np.full(len(first) + 1, p)  # p: not live, or missing
         position[live] = np.arange(p)
         means = np.append(first[live], 0.0)
@@ -140,7 +141,7 @@ class TargetRegression:
         """Keep the inverses of some examples, and return ``A x_S`` of each as a row of p + 1 columns."""
         p, n = self.p, seen.shape[1]
         padded, diagonal = np.zeros((p + 1, p + 1)), np.arange(n)
-        padded[:p, :p] = self._M
+        padded[:p, :p] = self.M
         K = padded[seen[:, :, None], seen[:, None, :]]
         K[:, diagonal, diagonal] += seen == p
         A = np.linalg.inv(K) * ((seen < p)[:, :, None] & (seen < p)[:, None, :])
@@ -152,11 +153,11 @@ class TargetRegression:
 
     def predicted(self, w: np.ndarray) -> np.ndarray:
         """Return ``w'h`` of each example, given w of shape (p,)."""
-        return np.asarray(self._rows @ (self._M @ w) + self._means @ w)
+        return np.asarray(self._rows @ (self.M @ w) + self._means @ w)
 
     def unseen(self, w: np.ndarray) -> np.ndarray:
         """Return ``u(w)`` of each example."""
-        shared = self._M @ w
+        shared = self.M @ w
         padded = np.append(shared, 0.0)
         explained = [((A @ padded[seen][:, :, None])[..., 0] * padded[seen]).sum(axis=1) for seen, A in self.parts]
         return np.maximum(w @ shared - np.concatenate(explained), 0.0)
@@ -180,12 +181,12 @@ class TargetRegression:
         Otherwise the weight of a rarely seen attribute could escape: u grows with it, so that the examples that do not
         show the attribute count less, and the weight grows again.
         """
-        explained = float(w @ self._M @ w)
+        explained = float(w @ self.M @ w)
         return w * np.sqrt(min(1.0, self.variance / max(explained, np.finfo(float).tiny)))
 
     def equations(self, weights: np.ndarray) -> Equations:
         """Return the normal equations of the examples with these weights (T,)."""
-        y, M, m = self._y, self._M, self._means
+        y, M, m = self._y, self.M, self._means
         weighted = self._rows.copy()
         weighted.data *= np.repeat(weights, np.diff(weighted.indptr))
         Q = M @ (self._columns @ weighted).toarray() @ M
@@ -365,26 +366,6 @@ _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
 
 
-class Average(NamedTuple):
-    """The average regressor of a stream, as moments that have it for their solution.
-
-    Attributes
-    ----------
-    first : ndarray of float, shape (d + 1,)
-    second : ndarray of float, shape (d + 1, d + 1)
-        As in `Moments`. With the target they are what the regressor implies, as if it were right.
-    inflation : ndarray of float, shape (d,)
-        The factors to use with these moments: 1 for complete examples, whose regressor depends on no unit.
-    complete : bool
-        Whether all examples are complete.
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    inflation: np.ndarray
-    complete: bool
-
-
 def stream_regression(known: Known, origin: np.ndarray, f: int) -> TargetRegression | None:
     """Return the regression of a stream's target on the attributes that may have a weight.
 
@@ -427,69 +408,11 @@ def expected_parts(known: Known, rngs: Sequence[np.random.Generator], *, centred
 
     Parameters are those of `average_regressors`.
     """
-    moments = known.moments
-    origin = known.standardised.origin(moments, centred=centred, intercept=intercept)
+    origin = known.standardised.origin(known.moments, centred=centred, intercept=intercept)
     parts = np.zeros(known.inflation.shape)
     for f, regression, draws in _solved(known, origin, rngs, for_draws=True):
-        live = regression.live
-        variance = np.diagonal(moments.second[f])[live] - np.square(moments.first[f, live])
-        parts[f, live] = draws.square * variance
+        parts[f, regression.live] = draws.square * np.diagonal(regression.M)
     return parts
-
-
-def _share(regression: TargetRegression, draws: Draws, by_factors: np.ndarray, tails: float) -> float:
-    """Return the weight of the regression in the average, given draws of its weights and those of the factor model."""
-    gains = regression.log_densities(draws.mean) - regression.log_densities(by_factors)
-    owed = tails * draws.parameters + _ERRORS * np.sqrt(gains.size) * gains.std()
-    clear = gains.sum() - (1 - regression.seen) * owed
-    return float(1 - np.exp(-max(0.0, clear)))
-
-
-def averaged(
-    known: Known, origin: np.ndarray, rngs: Sequence[np.random.Generator], *, intercept: bool
-) -> list[Average]:
-    """Return each stream's moments, with those of the target that the average regressor has.
-
-    Parameters
-    ----------
-    known : Known
-    origin : ndarray of float, shape (F, d + 1)
-        See `StandardisedEntries.origin`.
-    rngs : sequence of numpy.random.Generator
-    intercept : bool
-        Whether predictions go through the target's mean.
-
-    Returns
-    -------
-    list of Average
-        A stream whose target or attributes have too few values keeps its moments.
-    """
-    moments = zip(known.moments.first, known.moments.second, known.inflation, strict=True)
-    averages = [Average(*of, complete=False) for of in moments]
-    for f, regression, draws in _solved(known, origin, rngs, for_draws=False):
-        live = regression.live
-        first, second, inflation, _ = averages[f]
-        covariance = second - np.outer(first, first)
-        M, mean = covariance[np.ix_(live, live)], first - origin[f]
-        w = draws.mean
-        if not regression.complete:
-            about = M + np.outer(mean[live], mean[live])
-            by_factors = np.linalg.solve(about, covariance[live, -1] + mean[live] * mean[-1])
-            share = _share(regression, draws, by_factors, float(known.standardised.tails[f]))
-            w = share * w + (1 - share) * by_factors
-        first, level, shared = first.copy(), float(mean[live] @ w), M @ w
-        if intercept:  # predictions go through the target's mean where attributes are at their origin
-            shared += mean[live] * level
-        else:
-            first[-1] = origin[f, -1] + level
-        covariance[-1] = covariance[:, -1] = 0.0
-        covariance[live, -1] = covariance[-1, live] = shared
-        explained = float(shared @ np.linalg.solve(M, shared))
-        covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
-        if regression.complete:
-            inflation = np.where(np.isfinite(inflation), 1.0, inflation)
-        averages[f] = Average(first, covariance + np.outer(first, first), inflation, regression.complete)
-    return averages
 
 
 def average_regressors(
@@ -497,24 +420,53 @@ def average_regressors(
 ) -> WithIntercept:
     """Return the average regressors of all streams.
 
+    A stream whose target or attributes have too few values has the factor model's.
+
     Parameters
     ----------
-    known, rngs, intercept
-        As for `averaged`.
+    known : Known
+    rngs : sequence of numpy.random.Generator
     centred : bool
         Whether predictions go through the attributes' means.
+    intercept : bool
+        Whether predictions go through the target's mean.
 
     Returns
     -------
     WithIntercept
         Regressors (F, d, 1), with the intercept 0 if nothing is centred.
     """
-    centring = {"centred": centred, "intercept": intercept}
     standardised, moments = known.standardised, known.moments
-    origin = standardised.origin(moments, **centring)
-    averages = averaged(known, origin, rngs, intercept=intercept)
-    first, second, factors, complete = map(np.stack, zip(*averages, strict=True))
-    outputs = standardised.regressors(Moments(first, second), **centring, inflation=factors)
+    origin = standardised.origin(moments, centred=centred, intercept=intercept)
+    # Moments whose solution is the average: those of the target are what the average implies, as if it were right.
+    first, second, inflation = moments.first.copy(), moments.second.copy(), known.inflation.copy()
+    complete = np.zeros(len(first), dtype=bool)
+    for f, regression, draws in _solved(known, origin, rngs, for_draws=False):
+        live, complete[f] = regression.live, regression.complete
+        covariance = second[f] - np.outer(first[f], first[f])
+        M, mean = covariance[np.ix_(live, live)], first[f] - origin[f]
+        w = draws.mean
+        if complete[f]:  # a regressor that depends on no unit
+            inflation[f] = np.where(np.isfinite(inflation[f]), 1.0, inflation[f])
+        else:
+            about = M + np.outer(mean[live], mean[live])
+            by_factors = np.linalg.solve(about, covariance[live, -1] + mean[live] * mean[-1])
+            gains = regression.log_densities(w) - regression.log_densities(by_factors)
+            owed = float(standardised.tails[f]) * draws.parameters + _ERRORS * np.sqrt(gains.size) * gains.std()
+            clear = gains.sum() - (1 - regression.seen) * owed
+            share = float(1 - np.exp(-max(0.0, clear)))
+            w = share * w + (1 - share) * by_factors
+        level, shared = float(mean[live] @ w), M @ w
+        if intercept:  # predictions go through the target's mean where attributes are at their origin
+            shared += mean[live] * level
+        else:
+            first[f, -1] = origin[f, -1] + level
+        covariance[-1] = covariance[:, -1] = 0.0
+        covariance[live, -1] = covariance[-1, live] = shared
+        explained = float(shared @ np.linalg.solve(M, shared))
+        covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
+        second[f] = covariance + np.outer(first[f], first[f])
+    outputs = standardised.regressors(Moments(first, second), centred=centred, intercept=intercept, inflation=inflation)
     # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
     # model are stated, with more noise.
     joint = Moments(

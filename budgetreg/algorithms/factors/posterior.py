@@ -280,13 +280,9 @@ def posterior_of(
         if complete[streams[0]]:
             of_part = standardised.sample_moments(streams)
         else:
+            size, is_everything = collected.entries.size, collected.is_everything
             of_part = posterior_moments(
-                posterior,
-                standardised,
-                streams,
-                collected.entries.size,
-                for_draws=for_draws,
-                at_once=collected.is_everything and bool(is_new[streams[0]]),
+                posterior, standardised, streams, size, for_draws=for_draws, is_everything=is_everything
             )
         moments.first[streams], moments.second[streams] = of_part.first, of_part.second
     return Known(standardised, moments, inflation)
@@ -299,7 +295,7 @@ def posterior_moments(
     size: int,
     *,
     for_draws: bool = False,
-    at_once: bool = False,
+    is_everything: bool = False,
 ) -> Moments:
     """Continue the chains of some streams by as many sweeps as the data ask for, and return their revised moments.
 
@@ -314,13 +310,14 @@ def posterior_moments(
         Number of values of each stream.
     for_draws : bool
         Whether the moments are for draw probabilities alone, for which fewer sweeps are enough.
-    at_once : bool
-        Whether the chain is new and no plan is to come, so that no other sweeps bring it to its posterior.
+    is_everything : bool
+        Whether no plan is to come, so that no other sweeps bring new chains to their posterior.
     """
+    is_new = not posterior.sweeps[streams].any()
     sweeps = (_DRAWS_WORK if for_draws else _WORK) // (size + _COLUMN_WORK * posterior.columns)
-    most = _MOST_FOR_DRAWS if for_draws else _MOST_AT_ONCE if at_once else MOST_KEPT
+    most = _MOST_FOR_DRAWS if for_draws else _MOST_AT_ONCE if is_everything and is_new else MOST_KEPT
     kept = min(max(_MIN_KEPT, sweeps), most)
-    before = kept // 3 if posterior.sweeps[streams].any() else max(kept // 3, _BURN_IN)
+    before = max(kept // 3, _BURN_IN if is_new else 0)
     blocks = [Block(*(of[streams] for of in block)) for block in standardised.blocks]
     tails, part = standardised.tails[streams], posterior.part(streams)
     moments = part.moments(blocks, standardised.live[streams], before + kept, kept, tails)
