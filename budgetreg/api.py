@@ -98,7 +98,7 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
     Raises
     ------
     ConfigError
-        If the run learned a subspace, or the run or the repetition is not finished.
+        If the run learned a subspace, the run or the repetition is not finished, or the table is something else.
     DataError
         If there is no model, or the table is unusable or lacks a column.
     """
@@ -106,8 +106,10 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
 
     from budgetreg.runs import models
 
-    if not isinstance(table, pd.DataFrame):
+    if isinstance(table, str | PathLike):
         predictions = models.predict(at_home(folder), at_home(table), repetition)
+    elif not isinstance(table, pd.DataFrame):
+        raise ConfigError(f"table: must be a path or a pandas.DataFrame; got a {type(table).__name__}")
     else:
         with scratch_folder() as scratch:  # read as a file is, with the same words for what is wrong
             path = scratch / f"{scratch.name}.csv"  # a name that no message has by accident

@@ -109,6 +109,8 @@ def test_what_is_wrong_with_a_frame_names_no_file_that_is_gone() -> None:
         budgetreg.predict(folder, frame.drop(columns="a"))
     with pytest.raises(DataError, match=r"^the table: line 2, data row 1, column 'a'"):
         budgetreg.predict(folder, frame.assign(a=np.inf))
+    with pytest.raises(ConfigError, match=r"^table: must be a path or a pandas.DataFrame; got a ndarray$"):
+        budgetreg.predict(folder, frame.to_numpy())  # type: ignore[arg-type]
 
 
 def test_what_is_said_of_a_frame_names_no_file(capsys: pytest.CaptureFixture[str]) -> None:

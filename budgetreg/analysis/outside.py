@@ -43,8 +43,8 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
     Returns
     -------
     list of Candidate
-        At most two, full rows first. None for bundled data, for other losses than the squared one, for much data, and
-        where the total pays for less than two rows.
+        At most two, full rows first. None for images and simulated data, for other losses than the squared one, for
+        much data, and where the total pays for less than two rows.
     """
     dataset, total = plan.config.dataset, plan.config.total
     assert total is not None
