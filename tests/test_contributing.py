@@ -65,6 +65,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_work(copy: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     done = subprocess.run(

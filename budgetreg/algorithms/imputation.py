@@ -81,6 +81,7 @@ class ImputationLearner(PairwiseLearner):
 
     core = "imputation"
     version = 2
+    check_streams = 50
     continues = True
     centres_itself = True
     scales_itself = True

@@ -108,6 +108,7 @@ def test_subsets_that_are_not_uniform_fail(monkeypatch):
     assert "C's square at k=2" in checks.run_check(subject, "second moments").reason
 
 
+@pytest.mark.slow
 def test_a_second_phase_that_prefers_large_attributes_too_much_fails(monkeypatch):
     shares = designs.working_probabilities
     monkeypatch.setattr(designs, "working_probabilities", lambda root, *rest: shares(root**2, *rest))

@@ -117,6 +117,7 @@ def test_all_stands_for_the_number_of_attributes(here: Path) -> None:
     assert one.runs["k"].tolist() == [10]
 
 
+@pytest.mark.slow
 def test_python_returns_the_rows_that_the_command_writes(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     keys = {"total": 1500, "algo": ["aelr", "ridge"], "k": [2, "all"], **KEYS, "out": "called"}
     frame = library.advise(keys)

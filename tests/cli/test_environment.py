@@ -88,6 +88,7 @@ def command(folder, *words, **variables):
     return process(*words, folder=folder, **variables)
 
 
+@pytest.mark.slow
 def test_settings_of_matplotlib_change_nothing(tmp_path):
     write_run(tmp_path / "run")
     (tmp_path / "matplotlibrc").write_bytes(b"\xff")

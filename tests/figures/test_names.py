@@ -46,6 +46,7 @@ def study(attribute: str, unit: str, name: str, target: Path) -> None:
     plot(bought, target, name, Drawing(kind="study"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("laid_out")
 def test_titles_labels_legends_and_ticks_show_names_as_they_are(tmp_path: Path, drawn: list[str]) -> None:
     (series,) = read_series([write_run(tmp_path / "run")])

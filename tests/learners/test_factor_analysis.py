@@ -103,6 +103,7 @@ def test_full_rows_reach_the_likelihood_of_another_solver():
     np.testing.assert_allclose(fitted_model.second_moment, other.get_covariance(), atol=0.03)
 
 
+@pytest.mark.slow
 def test_planted_factors_are_recovered_from_5_of_8_attributes():
     m, d, q = 8000, 8, 2
     true, rng = FactorModel(model(d, q, 3).W, np.geomspace(0.4, 3, d)), np.random.default_rng(0)

@@ -263,7 +263,7 @@ WIDE = {
 @pytest.mark.parametrize(
     ("made", "table"),
     slow_but(
-        [(ImputeRidge, "lognormal"), (ImputeRidge, "heaped"), (AEML, "lognormal"), (AEMR, "any unit")],
+        [(ImputeRidge, "lognormal"), (ImputeRidge, "heaped"), (AEML, "lognormal")],
         product([ImputeRidge, AEMR, AEML], WIDE),
     ),
 )

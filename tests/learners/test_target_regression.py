@@ -561,7 +561,8 @@ def test_parts_are_the_second_moments_of_the_weights_in_units_of_the_columns() -
     assert parts[1, 1] == 0 and not parts[[0, 2]].any()
 
 
-@pytest.mark.parametrize("rows", slow_but((60,), [60, 200]))
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [60, 200])
 def test_complete_rows_with_little_noise_give_the_error_of_least_squares(rows: int) -> None:
     """The factor model alone shrinks the regressor, and errs several times as much."""
     rng, d = np.random.default_rng(12), 15
@@ -577,7 +578,8 @@ def test_complete_rows_with_little_noise_give_the_error_of_least_squares(rows: i
     assert errors["AEMR"].mean() < 1.1 * least < 0.7 * errors["AEML"].mean()
 
 
-@pytest.mark.parametrize(("shown", "most"), slow_but([(4, 1.25)], [(0, 1.1), (4, 1.25)]))
+@pytest.mark.slow
+@pytest.mark.parametrize(("shown", "most"), [(0, 1.1), (4, 1.25)])
 def test_other_rows_do_not_spoil_what_complete_rows_show(shown: int, most: float) -> None:
     """Few weights of many, without much noise, which complete rows alone show."""
     rng = np.random.default_rng(3)

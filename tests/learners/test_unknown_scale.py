@@ -97,7 +97,8 @@ def test_one_pass_over_lognormal_attributes_predicts_no_large_number(seed):
         assert error(SGDImpute(k=4, B=3.0, eta=0.03), X, y) < 1.2
 
 
-@pytest.mark.parametrize("missing", slow_but([0.3], [0.0, 0.3]))
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_the_joint_model_does_not_extrapolate_either(missing):
     """Values far from those seen change neither a prediction nor what is expected of others."""
     X, y = table(COLUMNS["rounding"])

@@ -9,6 +9,7 @@ import pytest
 
 import budgetreg.estimators
 from tests.pages.written import PAGES, ROOT, name
+from tests.tiers import quick_but
 
 ESTIMATORS = ROOT / "docs" / "howto" / "estimators.md"
 WITH_EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
@@ -29,7 +30,7 @@ def test_pages_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", quick_but(["budgetreg.estimators"], MODULES))
 def test_docstrings_print_what_they_say(module: str) -> None:
     result = doctest.testmod(import_module(module))
     assert result.failed == 0

@@ -196,7 +196,8 @@ def test_learners_that_see_nothing_beside_their_k_refuse_free_attributes(free):
 # Plans that depend on prices.
 
 
-@pytest.mark.parametrize("algo", ["aeml", pytest.param("aemr", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["aeml", "aemr"])
 def test_plans_draw_expensive_attributes_less_often(algo):
     """As the total is money, price-aware plans see more examples for it, and spend no more than it."""
     words = [f"algo={algo}", "algo.n_factors=2", "dataset.costs=bundled", "total=2500", "checkpoints=1"]

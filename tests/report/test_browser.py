@@ -37,6 +37,9 @@ return [...document.querySelectorAll("body *")]
 """
 
 
+pytestmark = pytest.mark.slow  # a browser starts
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Return a headless browser without a network, or skip the tests that need one."""

@@ -228,6 +228,7 @@ def test_nothing_finished_is_an_error(results: Path, tmp_path: Path, capsys: pyt
     assert "1 of 2 runs are not complete: 2 of 4 repetitions are finished. This page shows 2." in page.read_text()
 
 
+@pytest.mark.slow
 def test_equal_results_give_equal_bytes(results: Path, tmp_path: Path) -> None:
     again = tmp_path / "elsewhere" / "sweep"
     for algo in ("aelr", "naive"):

@@ -197,7 +197,8 @@ def test_failures_are_reported_and_progress_is_shown(cluster, tmp_path, capsys):
     assert "ZeroDivisionError: no such luck" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_workers_drop_repetitions_that_nobody_waits_for(cluster, tmp_path, reference, end):
     behaviour = {2: "wait", 3: "wait"}
     process = begin(cluster, tmp_path, behaviour)

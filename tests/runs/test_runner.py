@@ -171,8 +171,8 @@ def test_what_a_launcher_started_ends_with_it_before_a_task_comes_and_leaves_not
 @pytest.mark.parametrize(
     ("n_jobs", "request_to_end"),
     [
-        pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
-        (2, signal.SIGINT),
+        (1, signal.SIGINT),
+        pytest.param(2, signal.SIGINT, marks=pytest.mark.slow),
         pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(2, signal.SIGHUP, marks=pytest.mark.slow),
     ],

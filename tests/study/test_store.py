@@ -258,6 +258,7 @@ def test_names_that_no_file_can_have_are_refused(tmp_path: Path, monkeypatch: py
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_whoever_may_only_read_sees_everything(tmp_path: Path) -> None:
     folder = tmp_path / "only" / "read"
     folder.mkdir(parents=True)
