@@ -23,7 +23,7 @@ takes about seven minutes of a core and prints::
     what      table
     as_bought all               0.90       1.007         0.063
               breast_cancer     0.80       1.029         0.122
-              diabetes          0.90       1.038         0.090
+              diabetes          0.90       1.039         0.090
               factors           0.90       1.016         0.053
               few               0.80       1.026         0.177
               heavy tails       1.00       1.015         0.033
@@ -42,7 +42,7 @@ takes about seven minutes of a core and prints::
               neighbours        0.90       0.920         0.088
               priced            1.00       0.930         0.133
               sparse            1.00       1.075         0.135
-              wine              0.30       0.857         0.455
+              wine              0.30       0.857         0.456
     twice     all               0.89       1.039         0.148
               breast_cancer     0.90       0.964         0.068
               diabetes          1.00       0.923         0.106
@@ -50,7 +50,7 @@ takes about seven minutes of a core and prints::
               few               0.70       1.279         0.370
               heavy tails       1.00       1.148         0.168
               independent       1.00       1.037         0.108
-              neighbours        0.90       0.960         0.100
+              neighbours        0.90       0.959         0.100
               priced            1.00       0.967         0.182
               sparse            1.00       1.098         0.088
               wine              0.50       0.949         0.468
