@@ -159,7 +159,7 @@ class TargetRegression:
         """Return ``u(w)`` of each example."""
         shared = self.M @ w
         padded = np.append(shared, 0.0)
-        explained = [((A @ padded[seen][:, :, None])[..., 0] * padded[seen]).sum(axis=1) for seen, A in self.parts]
+        explained = [((A @ (x := padded.take(seen))[:, :, None])[..., 0] * x).sum(axis=1) for seen, A in self.parts]
         return np.maximum(w @ shared - np.concatenate(explained), 0.0)
 
     def squared_errors(self, w: np.ndarray) -> np.ndarray:
@@ -243,8 +243,7 @@ class CompleteRegression(TargetRegression):
 
     def equations(self, weights: np.ndarray) -> Equations:
         """Return the normal equations of the examples with these weights (T,), which are equal."""
-        same = float(weights[0])
-        Q, r, squares = self._unweighted
+        same, (Q, r, squares) = float(weights[0]), self._unweighted
         return Equations(same * Q, same * r, same * squares)
 
 

@@ -393,7 +393,7 @@ def draw_factors(
     z = normal(data.examples, q)
     for cells, known in data.cells:
         T, n = cells.rows.shape
-        x = known * scale[cells.rows] - mu[cells.rows]
+        x = known * scale.take(cells.rows) - mu.take(cells.rows)
         if n <= q:
             x -= normal(T // F, n)
         single, left = squares[:, -n:].sum(axis=1) <= _LARGEST, ~np.isin(np.arange(F), list(data.complete))
@@ -434,9 +434,8 @@ def _corrected(W: np.ndarray, block: ArrangedBlock, x: np.ndarray, z: np.ndarray
     If z and the noise subtracted from x are drawn from the prior, then this is a draw from the posterior. The systems
     are over columns.
     """
-    T, n = block.rows.shape
-    V = np.empty((T, n + 1, W.shape[1]), W.dtype)  # and z in the last row, for one product
-    V[:, :n], V[:, n] = W[block.rows], z
+    n = block.rows.shape[1]
+    V = np.concatenate([W, z]).take(block.rows_and_own, axis=0)  # z is in the last row, for one product
     A = np.ascontiguousarray((V[:, :n] @ V.swapaxes(1, 2)).transpose(2, 1, 0))
     A[n] = x.T - A[n]
     return z + block.combined(np.ascontiguousarray(solve(A, 0.0).T), W)
@@ -500,6 +499,11 @@ class ArrangedBlock:
         for begin in range(0, len(chosen), step):
             some = chosen[begin : begin + step]
             yield ArrangedBlock(self.examples[some], self.rows[some], self.n_rows), x[some]
+
+    @cached_property
+    def rows_and_own(self) -> np.ndarray:
+        """The rows, and a row of its own for each example in arrays that have those of all examples last."""
+        return np.append(self.rows, self.n_rows + np.arange(len(self.rows))[:, None], axis=1)
 
     @cached_property
     def _matrix(self) -> csr_array:
