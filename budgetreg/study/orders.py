@@ -339,7 +339,9 @@ def recommend(
     paid = prices[heads] > 0
     rows = np.unique(choice.cells[paid[choice.cells[:, 1]], 0])
     complete = bool((seen | is_open)[np.ix_(rows, paid)].all())
-    return choice, _reason(choice, len(rows), int(priced.sum()), spend, complete, weighed=beliefs is not None)
+    is_open[tuple(choice.cells.T)] = False
+    filled = int((~is_open[np.ix_(rows, paid)].any(axis=1)).sum())
+    return choice, _reason(choice, len(rows), filled, int(priced.sum()), spend, complete, weighed=beliefs is not None)
 
 
 def _weights(model: JointModel) -> np.ndarray:
@@ -353,10 +355,13 @@ def _weights(model: JointModel) -> np.ndarray:
     return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / units, w * units)
 
 
-def _reason(choice: Choice, examples: int, units: int, spend: float, complete: bool, *, weighed: bool) -> str:
+def _reason(
+    choice: Choice, examples: int, filled: int, units: int, spend: float, complete: bool, *, weighed: bool
+) -> str:
     """Return why a choice is as it is; so many `examples` get any of the `units` that have a price.
 
-    `complete` says whether all units of these examples are known, on order or offered.
+    All that is offered of `filled` of them is bought. `complete` says whether all units of these examples are known, on
+    order or offered.
     """
     many = plural(examples, "example")
     if choice.limit is Limit.NOTHING or not choice.cost:
@@ -367,17 +372,17 @@ def _reason(choice: Choice, examples: int, units: int, spend: float, complete: b
     if choice.limit is Limit.ALL and choice.depth == 1:
         return f"the one attribute that can be ordered, of each of {many}"
     rows = "complete rows" if complete else f"all {choice.depth} attributes that can be ordered"
+    rows = f"{rows}, of {many if filled == examples else f'{filled} of {many}'}"
     if choice.limit is Limit.ALL and (choice.depth == LEAST_DEPTH or not weighed):
         fewer = (
             "one attribute alone does not show" if choice.depth == LEAST_DEPTH else "the money pays for enough to see"
         )
-        return f"{rows}, of {many}, as {fewer} how attributes are related"
+        return f"{rows}, as {fewer} how attributes are related"
     return {
         Limit.FEW_EXAMPLES: f"at most {few} per example, as so few known values reveal more about how attributes are "
         f"related if they are spread over {many} than in complete rows",
         Limit.SHARED: f"{each}, as more of fewer examples are not expected to be worth more",
-        Limit.ALL: f"{rows}, of {many}, as a few attributes of each of more examples are not expected to be "
-        "worth clearly more",
+        Limit.ALL: f"{rows}, as a few attributes of each of more examples are not expected to be worth clearly more",
         Limit.PER_EXAMPLE: f"{each}, the most that one example may have",
         Limit.EXAMPLES: f"{each}, as there are no more examples to buy first attributes of",
     }[choice.limit]
