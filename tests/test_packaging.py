@@ -18,6 +18,8 @@ import budgetreg
 
 ROOT = Path(__file__).resolve().parent.parent
 
+pytestmark = pytest.mark.slow  # the package is built
+
 
 def run(*command: str | Path, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command that must succeed; ``path`` is where Python looks for modules first."""

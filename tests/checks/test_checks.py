@@ -22,7 +22,7 @@ from budgetreg.testing.enumeration import Scripted, in_turn, outcomes, rows_of
 from tests.checks.breaking import failure, running, with_draws, with_given, with_outputs, with_rngs, with_settings
 from tests.tiers import quick_but, slow_but
 
-LONG = ("aemr", "aeml", "aefa", "aefa_streaming", "prime_pca", "fixed_subset")
+LONG = ("aemr", "aeml", "aefa", "aefa_streaming", "prime_pca", "fixed_subset", "normal_ml")
 COVERED = (
     "aelr",
     "ddaerr",

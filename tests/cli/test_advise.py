@@ -190,6 +190,7 @@ def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
     assert rows["error"].iloc[0] == pytest.approx(np.mean(errors))
 
 
+@pytest.mark.slow
 def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     line = LINE.replace(",ridge", "").replace("repetitions=5", "repetitions=2")
     first = budgetreg(capsys, line.replace(",8,all", ""))

@@ -204,6 +204,7 @@ def test_the_table_lists_the_best_first():
     assert float(second[5].split()[0]) == pytest.approx(0.1, abs=0.001)
 
 
+@pytest.mark.slow
 def test_the_figure_has_the_same_bytes_and_its_caption_gives_the_answer(tmp_path):
     candidates = curves(a=0.3, full_c=0.4)
     written, again = (plot((candidates, 4000), tmp_path / place, NAME, ADVICE) for place in ("one", "two"))

@@ -119,6 +119,7 @@ def test_planted_factors_are_recovered_from_5_of_8_attributes():
 # Subspaces
 
 
+@pytest.mark.slow
 def test_all_attributes_of_many_examples_give_pca():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 7)) + rng.normal(size=(2000, 7)) * np.linspace(0.3, 1, 7)

@@ -25,7 +25,6 @@ from budgetreg.revealed.collection import Entries
 from budgetreg.revealed.columns import Moments, StandardisedEntries
 from budgetreg.study.model import learn
 from tests.learners.problems import line, revealed
-from tests.tiers import slow_but
 
 # Regression given the covariance of the attributes
 
@@ -597,7 +596,8 @@ def test_other_rows_do_not_spoil_what_complete_rows_show(shown: int, most: float
 _FURTHER, _SAME = (range(36, 54), 0.7, 1.0), (range(36), 0.97, 1.2)
 
 
-@pytest.mark.parametrize(("rows", "seen", "most"), slow_but([_FURTHER], [_FURTHER, _SAME]))
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "seen", "most"), [_FURTHER, _SAME])
 def test_holes_take_little_away_from_complete_rows(rows: range, seen: float, most: float) -> None:
     """Independent attributes, which a factor model shrinks: further rows with holes, or a few holes in the rows."""
     rng = np.random.default_rng(3)

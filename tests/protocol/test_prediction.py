@@ -60,6 +60,7 @@ def test_predictions_see_few_attributes(algo: str, tmp_path: Path) -> None:
     assert all(float(row["test_relative"]) < 1.5 for row in curves[1::2])
 
 
+@pytest.mark.slow
 def test_learning_stays_the_same(tmp_path: Path) -> None:
     """What is drawn, paid and chosen does not depend on it; d attributes or more give the same errors."""
     words = ("algo=aerr", *MEAN)
