@@ -373,6 +373,8 @@ def _reason(
         return f"the one attribute that can be ordered, of each of {many}"
     rows = "complete rows" if complete else f"all {choice.depth} attributes that can be ordered"
     rows = f"{rows}, of {many if filled == examples else f'{filled} of {many}'}"
+    if not filled:
+        rows = f"as much of {many} as the money pays for"
     if choice.limit is Limit.ALL and (choice.depth == LEAST_DEPTH or not weighed):
         fewer = (
             "one attribute alone does not show" if choice.depth == LEAST_DEPTH else "the money pays for enough to see"

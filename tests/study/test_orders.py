@@ -105,6 +105,7 @@ def test_an_attribute_that_costs_more_than_the_money_changes_no_plan(spend: floa
         ({"spend": 0.5}, "nothing is ordered"),
         ({"d": 2, "spend": 40}, "complete rows, of 20 examples, as one attribute alone does not show"),
         ({"d": 2, "prices": np.array([1, 3]), "spend": 41}, "complete rows, of 10 of 11 examples, as one"),
+        ({"d": 2, "prices": np.array([3, 4]), "spend": 5}, "as much of 1 example as the money pays for, as one"),
         ({"d": 3, "spend": 60}, "complete rows, of 20 examples, as the money pays for enough to see"),
         ({"known": half_known(), "prices": np.array([1.0] * 7 + [0]), "spend": 0}, "cells that cost nothing are all"),
         ({"of": model(8), "known": all_but_one(), "spend": 5}, "the one attribute that can be ordered, of each of 5"),
