@@ -270,7 +270,7 @@ def joint_inclusion(p: np.ndarray, r: int) -> np.ndarray:
 # - For single values the same steps give ``q_i ~ v_i / sqrt(c_i / C)``, as for the data point there. For products, an
 #   expensive attribute also makes the others of its example useful, and prices count less.
 
-_POWER, _BY_REGRESSOR = 0.7, 0.5
+_POWER = 0.7
 _ROUNDS = 50
 """Fixed-point iterations for the mean price, whose error at least halves with each."""
 
@@ -278,10 +278,10 @@ _ROUNDS = 50
 def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | None = None) -> np.ndarray:
     """Return weights of attributes for a regression from what is known of it; a rule of this project.
 
-    Half of the weight is proportional to ``s_i^.7`` and half to ``|w_i| s_i``: attributes that vary may hold
-    information that is not known yet, and for those with a large part in the prediction errors cost most. Where the
-    posterior of w is known, ``E[w_i^2] s_i^2`` takes the place of ``|w_i| s_i``: hundreds of small weights that are
-    noise have little of it, and an attribute of which nothing is known has much.
+    Equal parts of the weight are proportional to ``s_i^.7``, to ``|w_i| s_i`` and, where the posterior of w is known,
+    to ``E[w_i^2] s_i^2``. Attributes that vary may hold information that is not known yet. For those with a large part
+    in the prediction errors cost most. Hundreds of small weights that are noise have little of the squares, and an
+    attribute of which nothing is known has much.
 
     Parameters
     ----------
@@ -297,13 +297,9 @@ def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | No
     ndarray of float, shape (d,)
         At least 0.
     """
-    total = np.zeros(len(spread))
     large = np.ldexp(spread, -np.frexp(spread.max())[1])  # exactly scaled, so that no product underflows
-    by_regressor = np.abs(w) * large if parts is None else parts
-    for share, part in ((1 - _BY_REGRESSOR, spread**_POWER), (_BY_REGRESSOR, by_regressor)):
-        if part.any():
-            total += share * part / part.sum()
-    return total
+    weights = [spread**_POWER, np.abs(w) * large, *([] if parts is None else [parts])]
+    return np.asarray(sum(of / (of.sum() or 1.0) for of in weights) / len(weights))
 
 
 def per_money(weights: np.ndarray, prices: np.ndarray) -> np.ndarray:

@@ -173,11 +173,15 @@ def test_working_probabilities_are_proportional_and_capped():
     np.testing.assert_allclose(working_probabilities(np.zeros(4), 2, 0.5), np.full(4, 0.5))
 
 
-def test_half_of_the_weight_is_by_spread_and_half_by_the_regressor():
+def test_the_weight_is_in_equal_parts_by_spread_by_the_regressor_and_by_its_second_moments():
     spread, w = np.array([1.0, 4.0, 0.0, 2.0]), np.array([-3.0, 0.5, 9.0, 0.0])
     a, b = spread**0.7, np.array([3.0, 2.0, 0.0, 0.0])
     np.testing.assert_allclose(regression_weights(spread, w), (a / a.sum() + b / b.sum()) / 2)
     np.testing.assert_allclose(regression_weights(spread, 0 * w), a / a.sum() / 2)
+    parts = np.array([0.0, 0.0, 0.0, 5.0])
+    np.testing.assert_allclose(
+        regression_weights(spread, w, parts), (a / a.sum() + b / b.sum() + parts / parts.sum()) / 3
+    )
     assert not regression_weights(np.zeros(3), np.ones(3)).any()
 
 

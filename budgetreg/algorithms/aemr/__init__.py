@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class TargetRegressionLearner(FactorRegression):
     """AEMR: the factor model's regressor, and a regression of the target as far as it is clearly better.
 
-    Draws are planned when AEML's are, by the second moments of the weights' posterior.
+    Draws are planned when AEML's are, a third of them by the second moments of the weights' posterior.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class TargetRegressionLearner(FactorRegression):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "target_regression"
-    version = 16
+    version = 17
     check_streams = 48
     regresses = True
 
