@@ -65,6 +65,9 @@ class SideInformation:
     rehearsed : dict or None
         What learners keep of a rehearsal (see `budgetreg.protocol.passes`) for the runs that follow, if these see the
         same. None if there is none.
+    wanted : mapping of int to sequence of int, or None
+        The streams whose outputs are used at each checkpoint; those of others may be 0, and None is yielded if there
+        are none. None for all of them.
     """
 
     k: int
@@ -77,6 +80,7 @@ class SideInformation:
     zero_is_meaningful: bool = True
     purse: Purse | None = None
     rehearsed: dict[Any, Any] | None = None
+    wanted: Mapping[int, Sequence[int]] | None = None
 
     @property
     def split(self) -> BudgetSplit:
@@ -85,7 +89,7 @@ class SideInformation:
         return self.budget_split
 
 
-Trajectory = Iterator[tuple[int, "Outputs"]]
+Trajectory = Iterator[tuple[int, "Outputs | None"]]
 """Checkpoints with the outputs of all settings along all streams."""
 Settings = Mapping[str, np.ndarray]
 """Parameters in absolute values, shape (G,) each."""
@@ -234,6 +238,8 @@ class Learner:
         Budgets are multiples of this.
     unequal_lengths : bool
         Whether streams of one batch may have different numbers of examples.
+    independent_checkpoints : bool
+        Whether no draw and no output depends on where other outputs are wanted, not even in its last bits.
     shares_settings : bool
         Whether one solution serves all settings, so that their last bits may depend on which settings there are.
     centres_itself : bool
@@ -259,6 +265,7 @@ class Learner:
     batching: ClassVar[Batching] = Batching.APART
     k_multiple: ClassVar[int] = 1
     unequal_lengths: ClassVar[bool] = False
+    independent_checkpoints: ClassVar[bool] = False
     shares_settings: ClassVar[bool] = False
     centres_itself: ClassVar[bool] = False
     scales_itself: ClassVar[bool] = False

@@ -158,6 +158,24 @@ class WithIntercept(NamedTuple):
     """Returns moments by which attributes for predictions are selected, of learners that model none; None for none."""
 
 
+def with_others(outputs: "Outputs", streams: Sequence[int], n_streams: int) -> "Outputs":
+    """Return outputs of some streams as those of all; the others have 0."""
+
+    def spread(values: np.ndarray) -> np.ndarray:
+        every = np.zeros((n_streams, *values.shape[1:]), values.dtype)
+        every[list(streams)] = values
+        return every
+
+    if not isinstance(outputs, WithIntercept):
+        return spread(outputs)
+    at = {stream: i for i, stream in enumerate(streams)}
+    moments, selection = (
+        None if of is None else lambda f, of=of: of(at[f]) for of in (outputs.moments, outputs.selection)
+    )
+    left_out = None if outputs.left_out is None else spread(outputs.left_out)
+    return WithIntercept(spread(outputs.regressors), spread(outputs.intercept), moments, left_out, selection)
+
+
 Outputs = np.ndarray | WithIntercept
 """What a learner returns: regressors (F, d, G), or subspaces (F, G, d, n) as orthonormal columns."""
 

@@ -62,8 +62,8 @@ class Pass:
         Row numbers of examples that are known beforehand.
     checkpoints : tuple of int
         Numbers of examples, at most m, at which outputs are evaluated.
-    begin : callable
-        Called when the pass begins; returns what evaluates its outputs.
+    begin : callable or None
+        Called when the pass begins; returns what evaluates its outputs. None: nothing is evaluated.
     """
 
     split: Split
@@ -71,7 +71,7 @@ class Pass:
     order: np.ndarray
     pilot: np.ndarray
     checkpoints: tuple[int, ...]
-    begin: Callable[[], Evaluate]
+    begin: Callable[[], Evaluate] | None
 
     @property
     def final(self) -> bool:
@@ -207,20 +207,20 @@ def _advance_batch(
     scaled = config.dataset.scaled_by_revealed and config.algo.scales_itself
     zero_is_meaningful = config.dataset.center != "full"
     centring = plan.centred, plan.intercept, scaled
+    wanted = {end: [s for s, each in enumerate(batch) if each.begin and end in each.checkpoints] for end in ends}
     given = SideInformation(
-        plan.k, plan.budget_split, moments, *centring, prices, zero_is_meaningful, plan.purse, rehearsed
+        plan.k, plan.budget_split, moments, *centring, prices, zero_is_meaningful, plan.purse, rehearsed, wanted
     )
     identity = ("draws", config.seed, plan.dataset, config.algo.name, config.k)
     rngs = [generator(*identity, each.split.repetition, each.stage) for each in batch]
     kept: list[list[Any]] = [[] for _ in batch]
-    evaluate = [each.begin() for each in batch]
+    evaluate = {s: each.begin() for s, each in enumerate(batch) if each.begin}
     for checkpoint, outputs, origins in contract.run(config.algo, accessor, settings, ends, rngs, given):
-        for s, each in enumerate(batch):
-            if checkpoint in each.checkpoints:
-                origin = origins[s]
-                if each.final:
-                    origin = origin._replace(seen=partial(log.seen, s - (len(batch) - n_final)))
-                kept[s].append(evaluate[s](len(kept[s]), outputs[s], origin))
+        for s in wanted[checkpoint]:
+            origin = origins[s]
+            if batch[s].final:
+                origin = origin._replace(seen=partial(log.seen, s - (len(batch) - n_final)))
+            kept[s].append(evaluate[s](len(kept[s]), outputs[s], origin))
     bill = accessor.bill()
     total = bill.reveals.until() if bill.reveals else None
     until = {checkpoint: bill.reveals.until(checkpoint) for checkpoint in ends} if bill.reveals else {}
@@ -243,112 +243,94 @@ def _advance_batch(
 def advance_within_total(
     plan: Plan,
     table: Table,
-    final: Pass,
+    finals: Sequence[Pass],
     settings: Settings,
-    best_in_final: np.ndarray,
+    chosen: np.ndarray,
     progress: Progress,
     cells: Cells,
-) -> PassResult:
-    """Run a final pass for as many examples as the total, which is money, pays for.
+) -> list[PassResult]:
+    """Run final passes for as many examples as the total, which is money, pays for.
 
     Parameters
     ----------
     plan, table, settings, progress, cells
         As for `advance`.
-    final : Pass
-        The pass over all training examples.
-    best_in_final : ndarray of int, shape (C,)
-        The setting, of those that run, that was chosen for each checkpoint.
+    finals : sequence of Pass
+        Passes over all training examples; only one, unless the learner has `Learner.independent_checkpoints`.
+    chosen : ndarray of int, shape (R,)
+        The setting of each pass, of those that run, that the money pays for.
 
     Returns
     -------
-    PassResult
-        It has C checkpoints. They divide the money about as those of the plan divide its examples. What is left of the
-        money is less than the most expensive example has cost, unless all examples were seen or no longer run that
-        the money pays for was found.
+    list of PassResult
+        They have as many checkpoints as the plan: those of the plan, lowered where the money ends before them, and the
+        end. What is left of the money is less than the most expensive example has cost, unless all examples were seen
+        or no longer run that the money pays for was found.
 
     Raises
     ------
     ConfigError
-        If the total does not pay for C examples, which only draws of unlimited number can cause.
+        If the total does not pay for as many examples as there are checkpoints, which only draws of unlimited number
+        can cause.
     """
+    planned = [checkpoint - plan.pilot_before_learning for checkpoint in plan.checkpoints]
     rehearsed: dict[Any, Any] = {}
     done = 0.0
 
-    def run(rehearsal: bool, *ends: int) -> tuple[PassResult, np.ndarray, tuple[int, ...]]:
-        """Return the result, what each example cost, and the numbers of examples that the amounts pay for by that."""
+    def run(passes: Sequence[Pass], share: float) -> tuple[list[PassResult], list[np.ndarray]]:
+        """Return the results, and what each example of each pass has cost."""
         nonlocal done
-        begin = (lambda: lambda checkpoint, outputs, origin: None) if rehearsal else final.begin
-        start, done = done, done + (1 - done) * (_REHEARSAL if rehearsal else _RUN)
-        part = portion(progress, start, done)
-        passes = [replace(final, checkpoints=ends, begin=begin)]
-        (result,) = advance(plan, table, passes, settings, part, cells, rehearsed)
-        assert result.expenses is not None
-        return result, result.expenses[:, best_in_final[-1]], affordable(result.expenses, amounts, best_in_final)
+        start, done = done, done + (1 - done) * share
+        results = advance(plan, table, passes, settings, portion(progress, start, done), cells, rehearsed)
+        return results, [of.expenses[:, g] for of, g in zip(results, chosen, strict=True) if of.expenses is not None]
 
-    planned, most = np.array(plan.checkpoints) - plan.pilot_before_learning, final.order.size
-    amounts = plan.money * planned / planned[-1]
-    n = min(most, ceil(_MORE * int(planned[-1])))
+    def to(end: int, final: Pass) -> Pass:
+        if end < len(planned):
+            raise ConfigError(
+                f"{plan.total}: the draws of {plan.config.algo.name} leave money for {max(end, 0)} examples in one "
+                f"repetition, fewer than the {len(planned)} checkpoints; use a larger total, or checkpoints=1"
+            )
+        return replace(final, order=final.order[:end], checkpoints=_increasing([*planned[:-1], end]))
+
+    n, most = ceil(_MORE * planned[-1]), finals[0].order.size
     while True:
-        _, expected, ends = run(True, n)
-        if ends[-1] < n or n == most:
+        n = min(n, most)
+        _, expected = run([replace(final, checkpoints=(n,), begin=None) for final in finals], _REHEARSAL)
+        ends = [affordable(costs[:n], plan.money) for costs in expected]
+        if max(ends) < n or n == most:
             break
-        n = min(most, 2 * n)
-    longest: PassResult | None = None
-    too_many, attempts = n if ends[-1] < n else most + 1, _LONGER
-    while ends[-1] >= len(planned):
-        result, paid, (*_, last) = run(False, *ends)
-        if last < ends[-1]:
-            too_many = ends[-1]
+        n *= 2
+    if plan.config.algo.independent_checkpoints:
+        return run(list(map(to, ends, finals)), 1.0)[0]
+    (end,), longest = ends, None
+    too_many, attempts = n if end < n else most + 1, _LONGER
+    while True:
+        (result,), (paid,) = run([to(end, finals[0])], _RUN)
+        last = affordable(paid, plan.money)
+        if last < end:
+            too_many = end
         else:
-            longest, spent = result, paid.sum()
-            if plan.money - spent < paid.max() or np.array_equal(paid, expected[: paid.size]):
-                return longest
+            longest, least, spent = result, end, paid.sum()
+            if plan.money - spent < paid.max() or np.array_equal(paid, expected[0][: paid.size]):
+                return [longest]
             last = int(min(too_many, last * plan.money / (spent or 1.0)))
         if longest is not None:
-            least = longest.checkpoints[-1]
             if not least < last < too_many:  # what was paid does not show how many more examples to try
                 last = (least + too_many) // 2
             if last == least or attempts == 0:
-                return longest
+                return [longest]
             attempts -= 1
-        ends = _increasing([checkpoint * last // ends[-1] for checkpoint in ends])
-    raise ConfigError(
-        f"{plan.total}: the draws of {plan.config.algo.name} leave money for {max(ends[-1], 0)} examples in one "
-        f"repetition, fewer than the {len(planned)} checkpoints; use a larger total, or checkpoints=1"
-    )
+        end = last
 
 
-def affordable(expenses: np.ndarray, amounts: np.ndarray, best_in_final: np.ndarray) -> tuple[int, ...]:
-    """Return the numbers of examples that amounts of money pay for.
-
-    Parameters
-    ----------
-    expenses : ndarray of float, shape (n, G)
-        What each example costs.
-    amounts : ndarray of float, shape (C,)
-        Increasing.
-    best_in_final : ndarray of int, shape (C,)
-        The setting whose expenses each amount pays for.
-
-    Returns
-    -------
-    tuple of C int
-        Increasing, each at least 1. The last one is affordable if it is at least C; earlier ones are about.
-    """
-    spent = np.cumsum(expenses, axis=0)
-    ends = [
-        int(np.searchsorted(spent[:, g], amount * (1 + _ROUNDING), side="right"))
-        for amount, g in zip(amounts, best_in_final, strict=True)
-    ]
-    return _increasing(ends)
+def affordable(costs: np.ndarray, money: float) -> int:
+    """Return how many examples a sum of money pays for, given what each costs (n,)."""
+    return int(np.searchsorted(np.cumsum(costs), money * (1 + _ROUNDING), side="right"))
 
 
 def _increasing(ends: list[int]) -> tuple[int, ...]:
-    """Return numbers of examples, lowered as little as needed to increase, each but the last one at least 1."""
-    for at in range(len(ends) - 2, -1, -1):
-        ends[at] = min(ends[at], ends[at + 1] - 1)
-    return tuple(max(end, at + 1) if at < len(ends) - 1 else end for at, end in enumerate(ends))
+    """Return numbers of examples, lowered as little as needed to increase up to the last one."""
+    return tuple(min(end, ends[-1] - left) for left, end in zip(reversed(range(len(ends))), ends, strict=True))
 
 
 def portion(progress: Progress, begin: float, end: float) -> Progress:

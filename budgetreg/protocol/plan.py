@@ -145,6 +145,11 @@ class Plan(Spending):
         return self.tuned and alike and outputs <= WORKER_BYTES and self.config.predict_k is None
 
     @property
+    def ends_together(self) -> bool:
+        """Whether final runs of several repetitions may advance together, although each may end with its money."""
+        return not self.config.ends_with_money or self.config.algo.independent_checkpoints
+
+    @property
     def streams_at_once(self) -> int:
         """The number of streams that advance together: as many as fit into memory, or all folds of a repetition."""
         algo = self.config.algo
@@ -161,7 +166,7 @@ class Plan(Spending):
         """The number of repetitions that advance together; no result depends on it."""
         if self.config.algo.batching is not Batching.IN_STEP or self.data_bytes is None:
             return 1
-        if self.config.ends_with_money and not self.tuned:  # nothing advances together: each is kept when it ends
+        if not (self.tuned or self.ends_together):  # nothing advances together: each is kept when it ends
             return 1
         of_a_repetition = self.folds + (not self.tuned or self.one_pass)
         return max(1, min(self.streams_at_once // of_a_repetition, WORKER_BYTES // self.data_bytes))

@@ -156,10 +156,10 @@ def _finals(
     """Run and test the final passes with the settings (R, C) that were chosen.
 
     Return the results, and the settings chosen for each checkpoint as indices of those that ran. Passes that a total in
-    money ends run one after the other, as each ends where its own draws have spent it.
+    money ends, each where its own draws have spent it, run together only if no output depends on where others end.
     """
     results, best_in_final, R = [], list[np.ndarray](), len(splits)
-    size = 1 if plan.config.ends_with_money else R
+    size = R if plan.ends_together else 1
     for begin in range(0, R, size):
         chosen, among = np.unique(best[begin : begin + size], return_inverse=True)
         settings, which = {name: values[chosen] for name, values in candidates.items()}, among.reshape(size, -1)
@@ -167,7 +167,7 @@ def _finals(
         passes = list(map(partial(_final, plan), splits[begin:], tests))
         part = portion(progress, begin / R, (begin + size) / R)
         if plan.config.ends_with_money:
-            results.append(advance_within_total(plan, table, passes[0], settings, which[0], part, cells))
+            results += advance_within_total(plan, table, passes, settings, which[:, -1], part, cells)
         else:
             results += advance(plan, table, passes, settings, part, cells)
         best_in_final += list(which)

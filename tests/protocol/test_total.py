@@ -193,8 +193,21 @@ def test_money_that_pays_for_more_examples_is_spent_unless_the_draws_would_becom
 
 
 @pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("algo", slow_but(["aemr"], ["aeml", "aemr"]))
+def test_repetitions_that_money_ends_at_different_examples_run_together(own_prices, algo):
+    """Their outputs are those of each alone, and examples after the end of one cost it nothing."""
+    plan = planned(*own_prices, f"algo={algo}", "total=500", "repetitions=4", "checkpoints=4")
+    assert plan.repetitions_at_once >= 4
+    together = journaled(plan, range(4))
+    ends = [[point["examples"] for point in result["curve"]] for result in together]
+    assert len({each[-1] for each in ends}) > 1
+    assert len({tuple(each[:-1]) for each in ends}) == 1
+    assert all(500 - 26 < result["run"]["cost_total"] <= 500 for result in together)
+    assert together == [result for repetition in range(4) for result in journaled(plan, [repetition])]
+
+
 def test_each_repetition_that_money_ends_is_kept_when_it_ends(own_prices, tmp_path):
-    words = [*own_prices, "algo=aemr", "total=300", "repetitions=3", "checkpoints=2", f"out={tmp_path / 'run'}"]
+    words = [*own_prices, "algo=fixed_subset", "total=300", "repetitions=3", "checkpoints=2", f"out={tmp_path / 'run'}"]
     plan = planned(*words)
 
     def interrupted(plan: Plan, repetitions: Sequence[int], progress: Progress) -> list[Result]:

@@ -33,7 +33,7 @@ from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import BLOCK
 from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
 from budgetreg.revealed.collection import AttributeDraws, Collected, Entries, collect, collect_everything, reveal
-from budgetreg.revealed.columns import Rescaled
+from budgetreg.revealed.columns import Block, Rescaled
 from budgetreg.revealed.purchases import purchases
 
 if TYPE_CHECKING:
@@ -103,24 +103,31 @@ class FactorRegression(PairwiseLearner):
         """
         # imported here because SciPy loads slowly
         from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
+        from budgetreg.metering.table import with_others
 
-        d = accessor.d
+        d, everyone = accessor.d, range(accessor.n_streams)
         chains, *own = zip(*(rng.spawn(1 + self.regresses) for rng in rngs), strict=True)
         state = Posterior(d + 1, min(self.n_factors, d), chains, doubted=self.regresses), own
         for collected in self.collected(accessor, checkpoints, rngs, given):
-            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            known = partial(posterior_of, collected=collected, rescaled=rescaled, given=given, chain=not self.regresses)
+            known = partial(posterior_of, collected=collected, given=given, chain=not self.regresses)
             if collected.is_checkpoint:
-                # From a copy of the state, so that no draw depends on where outputs are wanted.
-                posterior, own = state if collected.is_everything else deepcopy(state)
-                outputs = self.regressors(known(posterior, for_draws=False), given, *own)
-                yield collected.examples, rescaled.as_revealed(outputs)
+                streams, outputs = everyone if given.wanted is None else given.wanted[collected.examples], None
+                if streams:
+                    posterior, own = state
+                    if not collected.is_everything:  # from a copy, so that no draw depends on where outputs are wanted
+                        own = [tuple(of[f] for f in streams) for of in own]
+                        posterior, own = deepcopy((posterior.part(streams), own))
+                    rescaled = _rescaled(accessor, collected, given, streams)
+                    outputs = self.regressors(known(posterior, rescaled=rescaled, for_draws=False), given, *own)
+                    outputs = with_others(rescaled.as_revealed(outputs), streams, len(everyone))
+                yield collected.examples, outputs
             if collected.is_plan and given.rehearsed and collected.examples in given.rehearsed:
                 planned, state = deepcopy(given.rehearsed[collected.examples])
                 collected.plan(*planned)
             elif collected.is_plan:
                 posterior, own = state
-                now = known(posterior, for_draws=collected.plans_draws_alone)
+                rescaled = _rescaled(accessor, collected, given, everyone)
+                now = known(posterior, rescaled=rescaled, for_draws=collected.plans_draws_alone)
                 parts = self.expected_parts(now, given, *own)
                 planned = plan_by_posterior(collected, now, parts, centred=given.centred)
                 if given.rehearsed is not None:
@@ -149,6 +156,11 @@ class FactorRegression(PairwiseLearner):
     def batching(self) -> Batching:  # type: ignore[override]
         """All streams, unless everything is seen: how many values examples have then differs from stream to stream."""
         return Batching.IN_STEP if self.draws == "planned" else Batching.APART
+
+    @property
+    def independent_checkpoints(self) -> bool:  # type: ignore[override]
+        """Whether there are draws: otherwise one chain goes on from output to output."""
+        return self.draws == "planned"
 
     @property
     def cost_aware(self) -> Sequence[str]:
@@ -182,6 +194,13 @@ class FactorRegression(PairwiseLearner):
     def words(self) -> Sequence[str]:
         """How it draws and what it models."""
         return self.draws_in_words, f"posterior mean of a model with {self.n_factors} factors"
+
+
+def _rescaled(accessor: Accessor, collected: Collected, given: SideInformation, streams: Sequence[int]) -> Rescaled:
+    """Return what was revealed to some streams, in units of their attributes."""
+    blocks = [Block(*(of[list(streams)] for of in block)) for block in collected.entries.blocks()]
+    scale, shift = (of[list(streams)] for of in accessor.stored_units())
+    return Rescaled(blocks, accessor.d, given.scaled, (scale, shift))
 
 
 @dataclass(frozen=True)

@@ -114,11 +114,12 @@ class Posterior:
         self._alpha = np.tile(self._starts, (F, 1))
         self.trusts = [Trust(c) for _ in rngs] if doubted else None
 
-    def part(self, streams: np.ndarray) -> Posterior:
+    def part(self, streams: Sequence[int] | np.ndarray) -> Posterior:
         """Return the chains of some streams, which `keep` takes back."""
         part = copy(self)
         part._rngs = [self._rngs[f] for f in streams]
-        part._W, part._mu, part._psi, part._alpha, part.sweeps = (of[streams] for of in self._states)
+        part._W, part._mu, part._psi, part._alpha, part.sweeps = (of[list(streams)] for of in self._states)
+        part.trusts = self.trusts and [self.trusts[f] for f in streams]
         return part
 
     def keep(self, streams: np.ndarray, part: Posterior) -> None:
