@@ -148,9 +148,9 @@ class Accessor:
             place = place + self._table.part(shares, self._orders[:, 0])[streams] * self.d**2
         return shares.take(np.broadcast_to(place, np.broadcast_shapes(streams.shape, place.shape)))
 
-    def stored_units(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the values of the data are multiplied by, and what is then subtracted, of each stream (F, d)."""
-        return self._table.units_of(self._orders[:, 0])
+    def stored_units(self, streams: Sequence[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the values of the data are multiplied by, and what is then subtracted, of some streams (F, d)."""
+        return self._table.units_of(self._orders[slice(None) if streams is None else list(streams), 0])
 
     def open(self, start: int, stop: int) -> None:
         """Make examples ``start <= t < stop`` (counted from 0 along each stream) the current block."""

@@ -77,13 +77,14 @@ class Entries:
         self.size += values.shape[1] * values.shape[2]
         self._blocks.append(Block(attributes, values))
 
-    def blocks(self) -> list[Block]:
-        """Return all examples in order, consecutive ones with equally many values in one block."""
+    def blocks(self, streams: Sequence[int] | None = None) -> list[Block]:
+        """Return all examples of some streams, or of all, in order; consecutive ones of equal size are in one block."""
         alike = groupby(self._blocks, key=lambda block: block.values.shape[2])
         self._blocks = [
             Block(*(np.concatenate(arrays, axis=1) for arrays in zip(*blocks, strict=True))) for _, blocks in alike
         ]
-        return self._blocks
+        some = slice(None) if streams is None else list(streams)
+        return [Block(*(arrays[some] for arrays in block)) for block in self._blocks]
 
 
 def pilot_entries(accessor: Accessor) -> tuple[Entries, int]:

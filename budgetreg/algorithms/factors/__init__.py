@@ -33,7 +33,6 @@ from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import BLOCK
 from budgetreg.config.options import FRACTION, NOTHING, POSITIVE, one_of, option, whole
 from budgetreg.revealed.collection import AttributeDraws, Collected, Entries, collect, collect_everything, reveal
-from budgetreg.revealed.columns import Block, Rescaled
 from budgetreg.revealed.purchases import purchases
 
 if TYPE_CHECKING:
@@ -105,29 +104,27 @@ class FactorRegression(PairwiseLearner):
         from budgetreg.algorithms.factors.posterior import Posterior, plan_by_posterior, posterior_of
         from budgetreg.metering.table import with_others
 
-        d, everyone = accessor.d, range(accessor.n_streams)
+        F, d = accessor.n_streams, accessor.d
         chains, *own = zip(*(rng.spawn(1 + self.regresses) for rng in rngs), strict=True)
         state = Posterior(d + 1, min(self.n_factors, d), chains, doubted=self.regresses), own
         for collected in self.collected(accessor, checkpoints, rngs, given):
-            known = partial(posterior_of, collected=collected, given=given, chain=not self.regresses)
+            known = partial(posterior_of, accessor, collected, given, chain=not self.regresses)
             if collected.is_checkpoint:
-                streams, outputs = everyone if given.wanted is None else given.wanted[collected.examples], None
+                streams, outputs = range(F) if given.wanted is None else given.wanted[collected.examples], None
                 if streams:
                     posterior, own = state
                     if not collected.is_everything:  # from a copy, so that no draw depends on where outputs are wanted
                         own = [tuple(of[f] for f in streams) for of in own]
                         posterior, own = deepcopy((posterior.part(streams), own))
-                    rescaled = _rescaled(accessor, collected, given, streams)
-                    outputs = self.regressors(known(posterior, rescaled=rescaled, for_draws=False), given, *own)
-                    outputs = with_others(rescaled.as_revealed(outputs), streams, len(everyone))
+                    now, as_revealed = known(streams, posterior, for_draws=False)
+                    outputs = with_others(as_revealed(self.regressors(now, given, *own)), streams, F)
                 yield collected.examples, outputs
             if collected.is_plan and given.rehearsed and collected.examples in given.rehearsed:
                 planned, state = deepcopy(given.rehearsed[collected.examples])
                 collected.plan(*planned)
             elif collected.is_plan:
                 posterior, own = state
-                rescaled = _rescaled(accessor, collected, given, everyone)
-                now = known(posterior, rescaled=rescaled, for_draws=collected.plans_draws_alone)
+                now, _ = known(range(F), posterior, for_draws=collected.plans_draws_alone)
                 parts = self.expected_parts(now, given, *own)
                 planned = plan_by_posterior(collected, now, parts, centred=given.centred)
                 if given.rehearsed is not None:
@@ -158,11 +155,6 @@ class FactorRegression(PairwiseLearner):
         return Batching.IN_STEP if self.draws == "planned" else Batching.APART
 
     @property
-    def independent_checkpoints(self) -> bool:  # type: ignore[override]
-        """Whether there are draws: otherwise one chain goes on from output to output."""
-        return self.draws == "planned"
-
-    @property
     def cost_aware(self) -> Sequence[str]:
         """All draws, if they are to be price-aware."""
         return ("k",) if self.prices == "aware" and self.draws == "planned" else ()
@@ -184,23 +176,17 @@ class FactorRegression(PairwiseLearner):
         """Whether it draws at all."""
         return self.draws == "planned"
 
+    independent_checkpoints = chooses_k  # without draws, one chain goes on from output to output
+
     @property
     def draws_in_words(self) -> str:
         """Return for captions which attributes of an example are seen."""
-        everything = self.draws == "everything"
-        return "all values that exist" if everything else "k attributes per example, drawn by what is known of them"
+        return "k attributes per example, drawn by what is known of them" if self.chooses_k else "all values that exist"
 
     @property
     def words(self) -> Sequence[str]:
         """How it draws and what it models."""
         return self.draws_in_words, f"posterior mean of a model with {self.n_factors} factors"
-
-
-def _rescaled(accessor: Accessor, collected: Collected, given: SideInformation, streams: Sequence[int]) -> Rescaled:
-    """Return what was revealed to some streams, in units of their attributes."""
-    blocks = [Block(*(of[list(streams)] for of in block)) for block in collected.entries.blocks()]
-    scale, shift = (of[list(streams)] for of in accessor.stored_units())
-    return Rescaled(blocks, accessor.d, given.scaled, (scale, shift))
 
 
 @dataclass(frozen=True)
@@ -271,11 +257,8 @@ class StreamingFactorAnalysis(SubspaceLearner):
     @property
     def words(self) -> Sequence[str]:
         """How it draws and what it models."""
-        return (
-            self._draws,
-            f"leading subspace of a model with {self.n_factors or 2 * self.n_components} factors that "
-            "looks at each example once",
-        )
+        factors = self.n_factors or 2 * self.n_components
+        return self._draws, f"leading subspace of a model with {factors} factors that looks at each example once"
 
     @property
     def _draws(self) -> str:

@@ -40,12 +40,13 @@ from scipy.sparse import csr_array
 from budgetreg.algorithms.factors.covariance import revised
 from budgetreg.algorithms.factors.trust import Trust
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.columns import Moments, StandardisedEntries
+from budgetreg.revealed.columns import Moments, Rescaled, StandardisedEntries
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.learner import SideInformation
+    from budgetreg.metering.accessor import Accessor
+    from budgetreg.metering.table import Outputs
     from budgetreg.revealed.collection import Collected
-    from budgetreg.revealed.columns import Rescaled
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _RATE_TARGET, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1, 0.1
 
@@ -249,19 +250,22 @@ class Known(NamedTuple):
 
 
 def posterior_of(
-    posterior: Posterior,
+    accessor: Accessor,
     collected: Collected,
-    rescaled: Rescaled,
     given: SideInformation,
+    streams: Sequence[int],
+    posterior: Posterior,
     *,
     for_draws: bool,
     chain: bool = True,
-) -> Known:
-    """Return what is known from everything revealed; draw probabilities alone need fewer sweeps.
+) -> tuple[Known, Callable[[Outputs], Outputs]]:
+    """Return what is known from everything revealed to some streams; draw probabilities alone need fewer sweeps.
 
-    Without `chain`, streams whose examples are complete have the moments of `StandardisedEntries.sample_moments`. All
-    others continue their chains, and those that begin one do more sweeps. So no stream's chain depends on the others.
+    The posterior has the chains of these streams. Without `chain`, streams whose examples are complete have the moments
+    of `StandardisedEntries.sample_moments`. All others continue their chains, and those that begin one do more sweeps.
+    So no stream's chain depends on the others. The second is `budgetreg.revealed.columns.Rescaled.as_revealed`.
     """
+    rescaled = Rescaled(collected.entries.blocks(streams), accessor.d, given.scaled, accessor.stored_units(streams))
     standardised = StandardisedEntries(
         rescaled.blocks,
         posterior.columns - 1,
@@ -273,20 +277,14 @@ def posterior_of(
     inflation = np.where(rescaled.has_variance[:, None], rescaled.inflation, np.inf)
     F, c = standardised.live.shape
     moments = Moments(np.zeros((F, c)), np.zeros((F, c, c)))
-    complete = standardised.complete & (not chain)
-    is_new = posterior.sweeps == 0
-    for streams in map(np.flatnonzero, (complete, ~complete & is_new, ~complete & ~is_new)):
-        if not streams.size:
-            continue
-        if complete[streams[0]]:
-            of_part = standardised.sample_moments(streams)
-        else:
-            size, is_everything = collected.entries.size, collected.is_everything
-            of_part = posterior_moments(
-                posterior, standardised, streams, size, for_draws=for_draws, is_everything=is_everything
-            )
-        moments.first[streams], moments.second[streams] = of_part.first, of_part.second
-    return Known(standardised, moments, inflation)
+    complete, is_new = standardised.complete & (not chain), posterior.sweeps == 0
+    size, is_everything = collected.entries.size, collected.is_everything
+    of_chain = partial(posterior_moments, posterior, standardised, for_draws=for_draws, is_everything=is_everything)
+    for alike in map(np.flatnonzero, (complete, ~complete & is_new, ~complete & ~is_new)):
+        if alike.size:
+            part = standardised.sample_moments(alike) if complete[alike[0]] else of_chain(alike, size)
+            moments.first[alike], moments.second[alike] = part.first, part.second
+    return Known(standardised, moments, inflation), rescaled.as_revealed
 
 
 def posterior_moments(
