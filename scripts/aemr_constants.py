@@ -26,7 +26,8 @@ import pandas as pd
 import budgetreg
 from budgetreg.algorithms.aemr import target_regression, weights
 from budgetreg.algorithms.factors import covariance, posterior, trust
-from budgetreg.revealed import designs
+from budgetreg.revealed import collection, designs
+from budgetreg.revealed.designs import regression_weights
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "aemr" / "constants.csv"
 
@@ -47,7 +48,7 @@ WIDE = {
 }
 """Ten of 500 attributes count: a table on which few variants are tried, as a fit takes a quarter of a minute."""
 
-PLAIN = "as it is"
+PLAIN, DRAWS = "as it is", (collection, "regression_weights")
 
 VARIANTS: dict[str, dict[tuple[ModuleType, str], object]] = {
     PLAIN: {},
@@ -69,8 +70,12 @@ VARIANTS: dict[str, dict[tuple[ModuleType, str], object]] = {
     "sweeps of the last round not more": {(target_regression, "_MORE"): 1},
     "correlations always count": {(trust, "_ERRORS"): np.inf},
     "correlations count if better": {(trust, "_ERRORS"): 0.0},
-    "draws by what varies alone": {(designs, "_BY_REGRESSOR"): 0.0},
-    "draws by weights alone": {(designs, "_BY_REGRESSOR"): 1.0},
+    "draws by what varies alone": {DRAWS: lambda s, w, parts: regression_weights(s, 0 * w)},
+    "draws by weights alone": {
+        DRAWS: lambda s, w, parts: regression_weights(s, w, parts) - regression_weights(s, 0 * w, 0 * parts)
+    },
+    "draws without second moments": {DRAWS: lambda s, w, parts: regression_weights(s, w)},
+    "draws without the factor model's regressor": {DRAWS: lambda s, w, parts: regression_weights(s, 0 * w, parts)},
     "draws in proportion to deviations": {(designs, "_POWER"): 1.0},
 }
 
