@@ -4,7 +4,8 @@ A final pass that a total in money ends sees as many examples as it pays for, gi
 known once its attributes are drawn, but learners are given the number of examples beforehand. So a pass is rehearsed on
 more examples than are expected. The draws for an example depend on the examples before it alone, so that what the
 rehearsal pays shows where the money ends. Values beyond that end change nothing. Then the pass runs to that end, with
-the same draws, and with the rehearsal's plans, because these take long.
+the same draws, and with the rehearsal's plans, because these take long. Passes of learners whose outputs do not depend
+on where others are wanted run together, and each ends where its money does.
 Learners that plan by the number of examples may draw other attributes then. If they would pay more, they run again on
 fewer examples. If they pay so little that the rest would have paid for any one of the examples, they run again on more,
 a few times at most, and the longest run that the money pays for is kept. Where such a run ends may depend on values
