@@ -50,14 +50,13 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
     assert total is not None
     if measure != _MEASURE or not dataset.own_data or plan.n_train * plan.d * plan.config.repetitions > _MOST:
         return []
-    d = int(plan.groups.leads.sum()) if plan.groups else plan.d
     few = [int(each.series.k) for each in candidates if not each.series.of_all_attributes]
-    price = plan.prices.row / d if plan.prices else 1.0
+    price = plan.prices.row / plan.full_row if plan.prices else 1.0
     best, found = candidates[0], []
-    for k in [d, *few[:1]]:
+    for k in [plan.full_row, *few[:1]]:
         n = min(plan.n_train, int(total / (k * price)))
         if n > 1:
-            found.append(_candidate(_series(best.series, plan, k, d, n, k * n * price), best.series, n))
+            found.append(_candidate(_series(best.series, plan, k, n, k * n * price), best.series, n))
     return found
 
 
@@ -116,17 +115,17 @@ def _candidate(series: Series, best: Series, n: int) -> Candidate:
     return Candidate(series, n, paid, cost, mean_error(errors), difference(errors, least), np.nan, outside=True)
 
 
-def _series(best: Series, plan: Plan, k: int, d: int, n: int, cost: float) -> Series:
+def _series(best: Series, plan: Plan, k: int, n: int, cost: float) -> Series:
     """Return the errors after n rows with k attributes each, with the repetitions of the best candidate."""
     repetitions = sorted(best.points["repetition"].unique().tolist())
-    errors = [_error(plan, repetition, k, d, n) for repetition in repetitions]
+    errors = [_error(plan, repetition, k, n) for repetition in repetitions]
     points = pd.DataFrame({"repetition": repetitions, "examples": n, "attributes": n * k, _MEASURE: errors})
     if plan.prices:
         points[COST] = cost
-    return _beside(best, best.d if k == d else k, points)
+    return _beside(best, k, points)
 
 
-def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:
+def _error(plan: Plan, repetition: int, k: int, n: int) -> float:
     """Return the test error of a repetition, relative to that of the constant that the runs compare with."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # here, as it is slow to load
 
@@ -135,11 +134,13 @@ def _error(plan: Plan, repetition: int, k: int, d: int, n: int) -> float:
     parts = parts_of(config, data, plan.n_test, plan.pilot, repetition)
     rows = np.concatenate([parts.pilot, parts.order])[:n]
     X = _values(data, rows)
-    if k < d:
-        heads = np.unique(data.groups.heads, return_inverse=True)[1] if data.groups else np.arange(d)
+    if k < plan.full_row:  # free attributes are seen beside the k
+        priced = np.arange(plan.d) if plan.free is None else np.flatnonzero(~plan.free)
+        heads = data.groups.head_of if data.groups else np.arange(plan.d)
+        units = np.unique(heads[priced], return_inverse=True)[1]
         rng = generator(NAME, config.seed, data.name, repetition, k)
-        ranks = rng.permuted(np.tile(np.arange(d), (len(rows), 1)), axis=1)
-        X = np.where(ranks[:, heads] < k, X, np.nan)
+        ranks = rng.permuted(np.tile(np.arange(plan.full_row), (len(rows), 1)), axis=1)
+        X[:, priced] = np.where(ranks[:, units] < k, X[:, priced], np.nan)
     X[:, np.isnan(X).all(axis=0)] = 0.0  # scikit-learn fails where an attribute has no value; a constant splits nothing
     model = HistGradientBoostingRegressor(random_state=0).fit(X, data.y[rows])
     y, tested = data.y[parts.test], _values(data, parts.test)

@@ -436,7 +436,8 @@ def _most_money(plan: Plan) -> float:
     most = plan.pilot_before_learning * prices.row + steps * (
         prices.row if full_rows else plan.per_example * _costs(plan)[0]
     )
-    return min(most, float(plan.config.total)) if plan.config.total and plan.config.ends_with_money else most
+    total = plan.config.total
+    return min(most, plan.config.last_share * total) if total and plan.config.ends_with_money else most
 
 
 def _held_out(plan: Plan) -> str:

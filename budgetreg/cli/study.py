@@ -128,14 +128,15 @@ def _create(path: Path, keys: dict[str, Any]) -> None:
 def _add(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     added = study.add(arguments.table, **keys)
     added = {"new prices": added.pop("prices"), **added}
+    replaced = f", {number:,} replaced" if (number := added.pop("replaced")) else ""
     counts = ", ".join(
-        f"{number:,} {what}" if what == "replaced" else plural(number, what.removesuffix("s"))
+        plural(number, what.removesuffix("s"))
         for what, number in added.items()
         if number or what == ("examples" if arguments.table else "new prices")
     )
     new = study.state().attributes[-added["attributes"] :] if added["attributes"] else ()
     names = f": {names_shown(list(map(quoted, new)))}" if new else ""  # one may be a column that was left out before
-    print(in_one_line(f"{arguments.table or keys['costs']}: {counts} added{names}"))
+    print(in_one_line(f"{arguments.table or keys['costs']}: {counts} added{replaced}{names}"))
     _print_size(arguments.study, study)
 
 
@@ -227,7 +228,11 @@ def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None
 def _exclude(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     state, undo = study.state(), keys.get("undo", False)
     known = {"example": state.examples, "attribute": state.attributes}
-    names = {key: [keys[key]] if keys[key] in known[key] else _list(keys[key]) for key in known if key in keys}
+    names = {
+        key: [keys[key]] if keys[key] in known[key] else list(dict.fromkeys(_list(keys[key])))
+        for key in known
+        if key in keys
+    }
     if len(names) != 1 or [] in names.values():
         raise ConfigError("study exclude: name examples or attributes: example=NAME or attribute=NAME")
     ((key, listed),) = names.items()

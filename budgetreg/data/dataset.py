@@ -161,8 +161,8 @@ class Dataset:
 
 def label(attribute: int, names: Sequence[str], dropped: Sequence[tuple[int, str]], first: int | None = None) -> str:
     """Return how messages call an attribute; see `Dataset` for names, dropped columns and the first index."""
-    if names:
-        return quoted(names[attribute])
+    if len(names):
+        return quoted(str(names[attribute]))
     at = positions(attribute + 1, dropped)[attribute]
     return f"number {at + 1}" if first is None else f"index {at + first}"
 

@@ -148,6 +148,11 @@ class Config:
         return tuple(map(int, asked))
 
     @property
+    def last_share(self) -> float:
+        """The last checkpoint, as a share of what would be spent; 1 unless checkpoints are shares."""
+        return 1.0 if isinstance(self.checkpoints, int) or self.examples_asked else self.checkpoints[-1]
+
+    @property
     def chooses_k(self) -> bool:
         """Whether the learner chooses how many attributes it sees of each example, within the total."""
         return self.k == AUTO

@@ -250,7 +250,7 @@ def advance_within_total(
     progress: Progress,
     cells: Cells,
 ) -> list[PassResult]:
-    """Run final passes for as many examples as the total, which is money, pays for.
+    """Run final passes for as many examples as the total, which is money, pays for; or to a share of what it buys.
 
     Parameters
     ----------
@@ -293,28 +293,30 @@ def advance_within_total(
             )
         return replace(final, order=final.order[:end], checkpoints=_increasing([*planned[:-1], end]))
 
-    n, most = ceil(_MORE * planned[-1]), finals[0].order.size
+    share, pilot = plan.config.last_share, plan.pilot_before_learning * plan.payment.row
+    n, most = ceil(_MORE * planned[-1] / share), finals[0].order.size
     while True:
         n = min(n, most)
         _, expected = run([replace(final, checkpoints=(n,), begin=None) for final in finals], _REHEARSAL)
-        ends = [affordable(costs[:n], plan.money) for costs in expected]
-        if max(ends) < n or n == most:
+        if n == most or max(affordable(costs[:n], plan.money) for costs in expected) < n:
             break
         n *= 2
+    limits = [plan.money if share == 1 else share * (pilot + min(plan.money, of.sum())) - pilot for of in expected]
+    ends = [affordable(costs[:n], limit) for costs, limit in zip(expected, limits, strict=True)]
     if plan.config.algo.independent_checkpoints:
         return run(list(map(to, ends, finals)), 1.0)[0]
-    (end,), longest = ends, None
+    (end,), (money,), longest = ends, limits, None
     too_many, attempts = n if end < n else most + 1, _LONGER
     while True:
         (result,), (paid,) = run([to(end, finals[0])], _RUN)
-        last = affordable(paid, plan.money)
+        last = affordable(paid, money)
         if last < end:
             too_many = end
         else:
             longest, least, spent = result, end, paid.sum()
-            if plan.money - spent < paid.max() or np.array_equal(paid, expected[0][: paid.size]):
+            if money - spent < paid.max() or np.array_equal(paid, expected[0][: paid.size]):
                 return [longest]
-            last = int(min(too_many, last * plan.money / (spent or 1.0)))
+            last = int(min(too_many, last * money / (spent or 1.0)))
         if longest is not None:
             if not least < last < too_many:  # what was paid does not show how many more examples to try
                 last = (least + too_many) // 2

@@ -386,8 +386,9 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
             f"{plan.n_train} training examples"
         )
     elif config.ends_with_money:
+        left = "" if config.last_share == 1 else f" of a share of {config.last_share:g}"
         yield (
-            f"{plan.total}: {algo.name} ends where the next example would cost more than is left, about "
+            f"{plan.total}: {algo.name} ends where the next example would cost more than is left{left}, about "
             f"{plan.checkpoints[-1]} examples"
         )
     if pilot:

@@ -203,7 +203,7 @@ class Series:
     @property
     def of_all_attributes(self) -> bool:
         """Whether the learner sees all attributes of an example, or all that have a value."""
-        return self.of_full_rows or self.k == self.d
+        return self.of_full_rows or (not isinstance(self.k, str) and self.k >= (self.full_row or self.d))
 
     @property
     def attributes_per_example(self) -> float:

@@ -298,7 +298,7 @@ def priced(
     for name, head in every.items():
         if name not in known and head not in prices:
             raise DataError(f"{sheet.source}: no price for {quoted(name)}: each new attribute needs one")
-    if not any({**old, **prices}.values()):
+    if every and not any({**old, **prices}.values()):
         raise DataError(f"{sheet.source}: every price would be 0, so there would be nothing to buy")
     return every, prices
 

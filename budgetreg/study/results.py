@@ -118,14 +118,16 @@ class _Line(NamedTuple):
     invoiced: bool
     """Whether its line says something else."""
 
-    def stated(self, replace: bool) -> float | None:
+    def stated(self, replace: bool, charged: bool) -> float | None:
         """Return the price of the whole purchase, if its line states one.
 
-        The expected price says nothing new of a value that is charged, unless it is to replace another one.
+        The expected price says nothing new of a value that is charged, unless it is to replace another one; and that of
+        0, which an order has for the rest of a group that is charged, says nothing at all.
         """
         cost = self.result.cost
         if cost is not None and isclose(cost, self.price):
-            return self.price if self.invoiced or replace or not self.before.paid else None
+            new = replace or not self.before.paid
+            return self.price if self.invoiced or (new and (cost or not charged)) else None
         return cost if self.invoiced else None
 
 
@@ -253,7 +255,9 @@ def _charge(
             if not line.before.paid:
                 events.setdefault(cell, ["invoice", *cell, line.before.order, None, None, None])[-1] = 0.0
         before = charged.get(purchase)
-        stated = {cell: cost for cell, line in lines.items() if (cost := line.stated(replace)) is not None}
+        stated = {
+            cell: cost for cell, line in lines.items() if (cost := line.stated(replace, before is not None)) is not None
+        }
         cell = next((cell for cell, cost in stated.items() if cost), next(iter(stated or lines)))
         line, total = lines[cell], stated.get(cell, lines[cell].price if before is None else before)
         for other, cost in stated.items():

@@ -191,6 +191,21 @@ def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
 
 
 @pytest.mark.slow
+def test_groups_and_free_attributes_count_as_in_runs(here: Path) -> None:
+    """Two of six attributes are free, and two are bought together: a full row is three purchases, for 6 EUR."""
+    X = np.random.default_rng(0).normal(size=(60, 6)).round(3)
+    pd.DataFrame(X, columns=list("abcdef")).assign(y=X.sum(axis=1)).to_csv("own.csv", index=False)
+    Path("prices.csv").write_text("attribute,cost,group\na,0,\nb,0,\nc,3,pair\nd,3,pair\ne,2,\nf,1,\n")
+    keys = {"dataset": "file", "dataset.path": "own.csv", "dataset.costs": "prices.csv", "repetitions": 2}
+    advice = library.advise({**keys, "total": 120, "k": [2, "all"], "algo": "fixed_subset", "pilot": 2})
+    rows = {(str(row["k"]), row["learner"]): row for row in advice.to_dict("records")}
+    assert len(rows) == len(advice)
+    assert {("all", "fixed_subset"), ("all", "boosting"), ("2", "boosting")} <= rows.keys()
+    paid = {k: [rows[k, "boosting"][name] for name in ("examples", "attributes", "cost")] for k in ("2", "all")}
+    assert paid == {"2": [30, 60, 120], "all": [20, 60, 120]}
+    assert "k=3" not in str(advice.attrs["command"])
+
+
 def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     line = LINE.replace(",ridge", "").replace("repetitions=5", "repetitions=2")
     first = budgetreg(capsys, line.replace(",8,all", ""))

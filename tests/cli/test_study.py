@@ -76,6 +76,9 @@ def test_prices_exclusions_and_the_log(here: Path, capsys: pytest.CaptureFixture
     )
     assert call(capsys, "study add trial.db costs=new.csv").out == f"new.csv: 0 new prices added\n{size}\n"
     assert call(capsys, "study add trial.db patients.csv drop=[ward] costs=new.csv").out.startswith("patients.csv: 0 ")
+    (here / "other.csv").write_text("patient,outcome\np1,9\n")
+    again = call(capsys, "study add trial.db other.csv replace=true").out
+    assert again.startswith("other.csv: 0 examples added, 1 replaced\n")
     (here / "wide.csv").write_text("patient;ecg;bmi\np1;1,5;20,5\n")
     told = call(capsys, "study tell trial.db wide.csv decimal=,").out
     assert told == "wide.csv: 2 values recorded, 2 of them not on order\npaid: 15 EUR, 15 EUR in all\n"
@@ -83,7 +86,7 @@ def test_prices_exclusions_and_the_log(here: Path, capsys: pytest.CaptureFixture
     told = call(capsys, "study tell trial.db bill.csv replace=true").out
     assert told.endswith("1 at the price on the invoice, 1 known already\npaid: -1 EUR, 14 EUR in all\n")
     call(capsys, "study ask trial.db spend=1000")
-    out = call(capsys, "study exclude trial.db attribute=[iron,zinc]").out
+    out = call(capsys, "study exclude trial.db attribute=[iron,zinc,iron]").out
     assert out == "2 attributes excluded, 4 pending values released\npaid: 14 EUR, and 15 EUR for what is on order\n"
     assert call(capsys, "study exclude trial.db example=p1 refund=true").out.startswith("1 example excluded, 0 pending")
     assert call(capsys, "study exclude trial.db example=p1 undo=true").out.startswith(
@@ -91,10 +94,16 @@ def test_prices_exclusions_and_the_log(here: Path, capsys: pytest.CaptureFixture
     )
     assert call(capsys, "study export trial.db log=true out=log.csv").out == "log.csv\n"
     events = [line.split(",") for line in (here / "log.csv").read_text().splitlines()[1:]]
-    recorded = "price attribute tell tell invoice ask exclude exclude exclude refund refund include"
+    recorded = "price attribute target tell tell invoice ask exclude exclude exclude refund refund include"
     assert [event[1] for event in events] == recorded.split()
     assert sum(float(event[-1] or 0) for event in events) == budgetreg.Study("trial.db").bill().total == 0
     assert "iron (excluded)" in call(capsys, "study show trial.db out=figures").out
+
+
+def test_a_table_of_targets_alone_needs_a_price_list(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "known.csv").write_text("patient,outcome\np1,1\np2,2\n")
+    said = call(capsys, "study create new.db table=known.csv id=patient target=outcome", code=2)
+    assert "known.csv has 0 attribute(s), but two are needed" in said.err
 
 
 def test_the_advice_to_leave_out_a_column_can_be_typed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

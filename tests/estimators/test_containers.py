@@ -143,6 +143,7 @@ def test_sizes_that_cannot_be_computed_with_are_refused(size: float, fits: bool)
     calls: list[Callable[[], Any]] = [
         lambda: Ridge(B=1.0).fit(column, Y),
         lambda: Ridge(B=1.0).fit(csr_array(column), Y),
+        lambda: Ridge(B=1.0).fit(pd.DataFrame(column, columns=list("abcd")), Y),
         lambda: Ridge(B=1.0).fit(X, Y * size),
         lambda: SGDImpute(**SMALL).partial_fit(column, Y),
         lambda: SGDImpute(**SMALL).partial_fit(X, Y * size),

@@ -206,6 +206,26 @@ def test_repetitions_that_money_ends_at_different_examples_run_together(own_pric
     assert together == [result for repetition in range(4) for result in journaled(plan, [repetition])]
 
 
+@pytest.mark.usefixtures("short_chains")
+@pytest.mark.parametrize("algo", ["aemr", "fixed_subset"])
+def test_a_share_of_the_money_is_a_share_of_what_would_be_spent(own_prices, algo):
+    own = [*own_prices, f"algo={algo}", "repetitions=2", "pilot=0"]
+    plan = planned(*own, "total=400", "checkpoints=[0.25,0.5]")
+    assert "left of a share of 0.5" in " ".join(plan.notes)
+    for result in journaled(plan, [0, 1]):
+        assert 200 - 26 < result["run"]["cost_total"] <= 200
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_half_of_more_money_than_all_examples_cost_is_half_of_what_they_cost(own_prices):
+    own = [*own_prices, "algo=aemr", "total=1000000", "repetitions=1", "pilot=0"]
+    spent = {}
+    for share in (0.5, 1.0):
+        (result,) = journaled(planned(*own, f"checkpoints=[{share}]"))
+        spent[share] = result["run"]["cost_total"]
+    assert spent[1.0] / 2 - 26 < spent[0.5] <= spent[1.0] / 2
+
+
 def test_each_repetition_that_money_ends_is_kept_when_it_ends(own_prices, tmp_path):
     words = [*own_prices, "algo=fixed_subset", "total=300", "repetitions=3", "checkpoints=2", f"out={tmp_path / 'run'}"]
     plan = planned(*words)

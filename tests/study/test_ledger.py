@@ -112,6 +112,18 @@ def test_any_line_of_a_group_may_have_the_invoice(everything: budgetreg.Study) -
     assert told(everything, ("p2", "iron", 3, 0), ("p2", "zinc", 3, 25)) == 50
 
 
+@pytest.mark.parametrize("replace", [False, True])
+def test_the_rest_of_a_group_that_is_charged_costs_nothing_in_another_order(tmp_path: Path, replace: bool) -> None:
+    study = budgetreg.Study.create(tmp_path / "rest.db", examples=["p1"], costs=COSTS, groups=GROUPS)
+    study.ask(spend=1e6)
+    paid = told(study, ("p1", "iron", 3))
+    study.cancel(1)
+    order = study.ask(spend=1e6).assign(value=4.0)
+    assert order.set_index("attribute").loc["zinc", "cost"] == 0
+    study.tell(order, replace=replace)
+    assert billed(study) == paid + order["cost"].sum() == 30
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 def test_the_bill_of_a_group_does_not_depend_on_how_its_invoice_is_split(tmp_path: Path, ordered: bool) -> None:
     """Two prices of a group are refused in one table; in two, one of them has to replace the other."""
