@@ -34,7 +34,7 @@ def run(
     outputs : ndarray of float, shape (F, d, G) or (F, G, d, n)
         Regressors, or orthonormal columns.
     origins : sequence of Origin, length F
-        The origin of each stream's regressors. Where no output is wanted, there may be neither.
+        The origin of each stream's regressors. There is neither where no output is wanted.
 
     Raises
     ------
@@ -56,11 +56,11 @@ def run(
         if checkpoint != wanted:
             expected = "all checkpoints have been yielded" if wanted is None else f"the next checkpoint is {wanted}"
             raise fail(f"yields outputs at {checkpoint} where {expected}; yield once at each checkpoint, in order")
-        if outputs is None and given.wanted is not None and not given.wanted[checkpoint]:
+        if given.wanted is not None and not given.wanted[checkpoint]:
             yield checkpoint, np.zeros(0), []
             continue
         problem = _problem(learner, outputs, accessor, given)
-        if problem or outputs is None:
+        if problem:
             raise fail(f"{problem} (at checkpoint {checkpoint})")
         if not _finite(learner, outputs):
             raise DataError(

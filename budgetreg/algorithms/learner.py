@@ -66,8 +66,8 @@ class SideInformation:
         What learners keep of a rehearsal (see `budgetreg.protocol.passes`) for the runs that follow, if these see the
         same. None if there is none.
     wanted : mapping of int to sequence of int, or None
-        The streams whose outputs are used at each checkpoint; those of others may be 0, and None is yielded if there
-        are none. None for all of them.
+        The streams whose outputs are used at each checkpoint; those of others may be 0, and an empty array is yielded
+        if there are none. None for all of them.
     """
 
     k: int
@@ -89,7 +89,7 @@ class SideInformation:
         return self.budget_split
 
 
-Trajectory = Iterator[tuple[int, "Outputs | None"]]
+Trajectory = Iterator[tuple[int, "Outputs"]]
 """Checkpoints with the outputs of all settings along all streams."""
 Settings = Mapping[str, np.ndarray]
 """Parameters in absolute values, shape (G,) each."""

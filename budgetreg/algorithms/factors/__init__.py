@@ -38,7 +38,7 @@ from budgetreg.revealed.purchases import purchases
 if TYPE_CHECKING:
     from budgetreg.algorithms.factors.posterior import Known
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.table import WithIntercept
+    from budgetreg.metering.table import Outputs, WithIntercept
 
 
 _SHRUNK = "a posterior mean is shrunk, hence biased, less with each example"
@@ -110,7 +110,8 @@ class FactorRegression(PairwiseLearner):
         for collected in self.collected(accessor, checkpoints, rngs, given):
             known = partial(posterior_of, accessor, collected, given, chain=not self.regresses)
             if collected.is_checkpoint:
-                streams, outputs = range(F) if given.wanted is None else given.wanted[collected.examples], None
+                streams: Sequence[int] = range(F) if given.wanted is None else given.wanted[collected.examples]
+                outputs: Outputs = np.zeros(0)
                 if streams:
                     posterior, own = state
                     if not collected.is_everything:  # from a copy, so that no draw depends on where outputs are wanted
@@ -125,8 +126,7 @@ class FactorRegression(PairwiseLearner):
             elif collected.is_plan:
                 posterior, own = state
                 now, _ = known(range(F), posterior, for_draws=collected.plans_draws_alone)
-                parts = self.expected_parts(now, given, *own)
-                planned = plan_by_posterior(collected, now, parts, centred=given.centred)
+                planned = plan_by_posterior(collected, now, self.expected_parts(now, given, *own), centred=given.centred)
                 if given.rehearsed is not None:
                     given.rehearsed[collected.examples] = deepcopy((planned, state))
 
