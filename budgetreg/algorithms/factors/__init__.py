@@ -121,14 +121,14 @@ class FactorRegression(PairwiseLearner):
                     outputs = with_others(as_revealed(self.regressors(now, given, *own)), streams, F)
                 yield collected.examples, outputs
             if collected.is_plan and given.rehearsed and collected.examples in given.rehearsed:
-                planned, state = deepcopy(given.rehearsed[collected.examples])
-                collected.plan(*planned)
+                plan, state = deepcopy(given.rehearsed[collected.examples])
+                collected.plan(*plan)
             elif collected.is_plan:
                 posterior, own = state
                 now, _ = known(range(F), posterior, for_draws=collected.plans_draws_alone)
-                planned = plan_by_posterior(collected, now, self.expected_parts(now, given, *own), centred=given.centred)
+                plan = plan_by_posterior(collected, now, self.expected_parts(now, given, *own), centred=given.centred)
                 if given.rehearsed is not None:
-                    given.rehearsed[collected.examples] = deepcopy((planned, state))
+                    given.rehearsed[collected.examples] = deepcopy((plan, state))
 
     def regressors(self, known: Known, given: SideInformation, *rngs: Rngs) -> np.ndarray | WithIntercept:
         """Return the regressors of all streams, of standardised columns."""
