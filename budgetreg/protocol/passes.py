@@ -264,9 +264,9 @@ def advance_within_total(
     Returns
     -------
     list of PassResult
-        They have as many checkpoints as the plan: those of the plan, lowered where the money ends before them, and the
-        end. What is left of the money is less than the most expensive example has cost, unless all examples were seen
-        or no longer run that the money pays for was found.
+        They have as many checkpoints as the plan. The last one is the end, and the others are those of the plan,
+        lowered where the money ends before them. The rest of the money would not pay for the most expensive example
+        that was seen. It may be more if all examples were seen, or if no longer run was found that the money pays for.
 
     Raises
     ------
