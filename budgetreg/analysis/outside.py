@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from budgetreg.analysis.comparisons import Candidate, ResampledCurves
 from budgetreg.analysis.intervals import Estimate, difference, mean_error
@@ -142,7 +143,8 @@ def _error(plan: Plan, repetition: int, k: int, n: int) -> float:
         ranks = rng.permuted(np.tile(np.arange(plan.full_row), (len(rows), 1)), axis=1)
         X[:, priced] = np.where(ranks[:, units] < k, X[:, priced], np.nan)
     X[:, np.isnan(X).all(axis=0)] = 0.0  # scikit-learn fails where an attribute has no value; a constant splits nothing
-    model = HistGradientBoostingRegressor(random_state=0).fit(X, data.y[rows])
+    with threadpool_limits(1):  # more threads take longer for so few rows
+        model = HistGradientBoostingRegressor(random_state=0).fit(X, data.y[rows])
     y, tested = data.y[parts.test], _values(data, parts.test)
     if data.available is not None:
         tested = completed(data, parts.train, parts.test, config.seed, repetition)
