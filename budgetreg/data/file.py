@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -33,7 +34,6 @@ from budgetreg.data.formats import (
     open_parquet,
     parquet_sheet,
 )
-from budgetreg.data.marks import refuse_disguised
 from budgetreg.data.registry import RANDOM, DatasetKind, Source
 from budgetreg.data.tables import NO_TARGET, ChunkedTable, Request, Sheet, comma_fault, is_number, reading, shown
 
@@ -57,6 +57,17 @@ Prepared = tuple[Mapping[str, np.ndarray], Mapping[str, Any]]
 """A table that was read: its arrays by name, and what describes them, see `_Summary`."""
 
 _TEXT = (open_csv, open_libsvm)  # may be compressed
+_MARKS = (  # first bytes of a file, what they begin, and the ending of its name, if it can be read
+    (rb"PAR1\x15", "a Parquet file", ".parquet"),
+    (rb"PK\x03\x04", "an NPZ file", ".npz"),
+    (rb"\x1f\x8b", "a file compressed with gzip", ".gz"),
+    (rb"BZh[1-9]1AY&SY", "a file compressed with bzip2", ".bz2"),
+    (rb"\xfd7zXZ\0", "a file compressed with xz", ".xz"),
+    (rb"SQLite format 3\0", "an SQLite database", ""),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook", ""),
+    (rb"\x93NUMPY", "a single array of NumPy, and X and y are needed", ""),
+)
+_LONGEST_MARK = 16
 _LAYOUT_VERSION = 9  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
@@ -148,7 +159,7 @@ class File:
         assert open_table is not None
         try:
             with reading(request.path):
-                _refuse_disguised(request.path)
+                refuse_disguised(request.path)
                 table = open_table(request)
                 if request.words and open_table is not open_csv:
                     table = replace(table, chunks=_emptied(request, table), mapped=None)
@@ -221,7 +232,7 @@ def read_sheet(path: Path, key: str = "") -> Sheet:
             raise ConfigError(
                 f"{path}: a study reads {', '.join(endings)} (text also compressed), which have names of columns"
             )
-        _refuse_disguised(path)
+        refuse_disguised(path)
         return read(path)
 
 
@@ -238,10 +249,32 @@ def _suffix(path: Path) -> str:
     return path.suffix
 
 
-def _refuse_disguised(path: Path) -> None:
-    if not path.is_dir():
-        ending = _suffix(path).lower()
-        refuse_disguised(path, ending, is_text=FORMATS.get(ending) in _TEXT)
+def refuse_disguised(path: Path) -> None:
+    """Refuse a file whose first bytes are those of another format than its name says.
+
+    Raises
+    ------
+    DataError
+        With the name that it should have, or what to save it as.
+    OSError
+        If it cannot be read.
+    """
+    if path.is_dir():
+        return
+    ending = _suffix(path).lower()
+    with path.open("rb") as file:
+        beginning = file.read(_LONGEST_MARK)
+    what, fitting = next(((what, fitting) for mark, what, fitting in _MARKS if re.match(mark, beginning)), ("", ending))
+    if fitting == ".npz" != ending and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+        if not any(name.endswith(".npy") for name in names):
+            what, fitting = "an Excel workbook" if "xl/workbook.xml" in names else "a ZIP archive", ""
+    if not fitting or not ending.endswith(fitting):
+        packed = fitting in COMPRESSIONS
+        base = path.name if packed and FORMATS.get(ending) in _TEXT else path.name.removesuffix(path.suffix)
+        advice = f"name it {base}{fitting}" if fitting else "save the table as CSV"
+        raise DataError(f"{path} looks like {what}: {'unpack it first' if packed and base != path.name else advice}")
 
 
 def _stamp(path: Path, target: str | None) -> tuple[int, ...]:
