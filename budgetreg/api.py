@@ -125,7 +125,7 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
             predictions = replace(predictions, notes=tuple(map(named, predictions.notes)))
     for line in predictions.notes:
         say(line)
-    return pd.DataFrame(predictions.columns(), index=table.index if isinstance(table, pd.DataFrame) else None)
+    return pd.DataFrame(predictions.columns, index=table.index if isinstance(table, pd.DataFrame) else None)
 
 
 def plan(choices: Mapping[str, Any]) -> "Plan":

@@ -146,7 +146,7 @@ def predict_rows(arguments: Namespace) -> int:
         # Predictions keep their own names.
         key = "example" if column in PREDICTION_COLUMNS else column
         names[key] = read_sheet(path).column(column, "id names the column to carry through")
-    content = predictions.as_csv(names).encode()
+    content = predictions.as_csv(names)
     if "out" in given:
         out = at_home(given["out"])
         refuse_other(out, content, [folder, path])

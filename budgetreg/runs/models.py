@@ -189,34 +189,23 @@ def _of_run(folder: Path) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions for the rows of a table; see `budgetreg.runs.tables.PREDICTION_COLUMNS`.
+    """Predictions for the rows of a table.
 
     Attributes
     ----------
-    values : ndarray of float, shape (n,)
-        Averaged over the models.
-    probability : ndarray of float, shape (n,), or None
-        That of the second label; None if the target is not two-valued.
-    label : ndarray of str, shape (n,), or None
-        The label whose probability is larger.
+    columns : mapping of str to list
+        Those of `budgetreg.runs.tables.PREDICTION_COLUMNS` that are known, with a value for each row.
     notes : tuple of str
         Which models predict and what they paid for, how the table was read, and the error if it has targets.
     """
 
-    values: np.ndarray
-    probability: np.ndarray | None
-    label: np.ndarray | None
+    columns: Mapping[str, list[Any]]
     notes: tuple[str, ...]
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Return the columns that are known, by name."""
-        columns = zip(PREDICTION_COLUMNS, (self.values, self.probability, self.label), strict=True)
-        return {name: column.tolist() for name, column in columns if column is not None}
-
-    def as_csv(self, before: Mapping[str, Sequence[object]]) -> str:
-        """Return the columns as text, after some others."""
-        known = {**before, **self.columns()}
-        return as_csv(known, (dict(zip(known, row, strict=True)) for row in zip(*known.values(), strict=True))).decode()
+    def as_csv(self, before: Mapping[str, Sequence[object]]) -> bytes:
+        """Return the columns as a CSV file, after some others."""
+        columns = {**before, **self.columns}
+        return as_csv(columns, (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)))
 
 
 def predict(folder: Path, path: Path, repetition: int | None = None) -> Predictions:
@@ -268,7 +257,8 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
             "that are too large"
         )
     label = None if probabilities is None else learned["labels"][(probabilities > 0.5).astype(int)]
-    notes = [*([] if results is None else [_models_used(results, repetition)]), *data.notes]
+    notes = [] if results is None else [_models_used(results, repetition)]
+    notes += data.notes
     if by_place:
         notes.append(
             f"{path.name}: its {columns.size} columns are taken for those that {folder} learned from, as names are "
@@ -277,11 +267,12 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     if probabilities is not None:
         second = quoted(str(learned["labels"][1]))
         notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
-    predictions = Predictions(values, probabilities, label, ())
     if data.target != NO_TARGET and not np.isnan(data.y).all():
         known = manifest.get("data", {}).get("fingerprint") == data.fingerprint()
-        notes.append(_error(data, predictions, learned, path, known))
-    return replace(predictions, notes=tuple(notes))
+        notes.append(_error(data, values, label, learned, path, known))
+    columns_of_rows = zip(PREDICTION_COLUMNS, (values, probabilities, label), strict=True)
+    known_columns = {name: column.tolist() for name, column in columns_of_rows if column is not None}
+    return Predictions(known_columns, tuple(notes))
 
 
 def _applied(learned: Arrays, data: Dataset, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -323,7 +314,9 @@ def _models_used(results: "Results", repetition: int | None) -> str:
     return f"the mean of {asked} models, each bought on a split of its own: {bill} in all; `budgetreg fit` learns one"
 
 
-def _error(data: Dataset, predictions: Predictions, learned: Arrays, path: Path, known: bool) -> str:
+def _error(
+    data: Dataset, values: np.ndarray, label: np.ndarray | None, learned: Arrays, path: Path, known: bool
+) -> str:
     """Return the error on the rows that have a target, and what is known of whether they were learned from."""
     labelled = "labels" in learned
     y = data.y if labelled else _as_numbers(data)
@@ -337,9 +330,9 @@ def _error(data: Dataset, predictions: Predictions, learned: Arrays, path: Path,
     if labelled and list(data.labels) != learned["labels"].tolist():
         ours, theirs = (" and ".join(map(quoted, labels)) for labels in (learned["labels"].tolist(), data.labels))
         return f"the table has the labels {theirs} but the run learned {ours}: no error is computed"
-    errors = f"mean squared error {np.square(predictions.values - y)[there].mean():.6g}"
+    errors = f"mean squared error {np.square(values - y)[there].mean():.6g}"
     if labelled:
-        right = predictions.label == learned["labels"][(data.y > 0).astype(int)]
+        right = label == learned["labels"][(data.y > 0).astype(int)]
         errors += f", error rate {1 - right[there].mean():.4g}"
     if known:
         return f"{errors} on the {rows}, the table that was learned from: expect more on new rows"
@@ -402,11 +395,11 @@ def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
     whole = _opened(path, NO_TARGET)
     # A table without names has a target of another name, or of none.
     tried = [named] if whole is not None and whole.names else [named or None, None]
-    for target in tried:
+    for target in [*tried, NO_TARGET]:
         table = _opened(path, target)
         if table is not None:
             return target, table.names, table.d - len(table.dropped)
-    return NO_TARGET, *((whole.names, whole.d - len(whole.dropped)) if whole is not None else ((), 0))
+    return NO_TARGET, (), 0
 
 
 def _opened(path: Path, target: str | None) -> ChunkedTable | None:

@@ -104,7 +104,9 @@ def test_numbers_and_bill_are_those_of_the_command(case: str, tmp_path: Path) ->
     (learned,) = read_models(out).values()
     np.testing.assert_array_equal(model.coef_, learned["w"])
     assert model.intercept_ == learned["b"] - learned["w"] @ learned["c"]
-    np.testing.assert_array_equal(model.predict(new), predict(out, written(tmp_path / "new.csv", new)).values)
+    np.testing.assert_array_equal(
+        model.predict(new), predict(out, written(tmp_path / "new.csv", new)).columns["prediction"]
+    )
     assert model.attributes_seen_ == runs["attributes_total"][0]
     assert model.cost_ == (runs["cost_total"][0] if given["costs"] else None)
     if model.tuned:

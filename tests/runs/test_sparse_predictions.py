@@ -67,7 +67,7 @@ def test_columns_that_are_zero_everywhere_may_be_missing(tmp_path: Path, first: 
         rows = np.where(np.isin(np.arange(D), zero), 0, Z)
         expected = dense(run, rows, first, drop)
         for place, table in ((run, "new.svm"), (run, "new.libsvm.gz"), (run / "model.npz", "new.svm")):
-            values = predict(place, sparse(tmp_path / table, rows, first)).values
+            values = predict(place, sparse(tmp_path / table, rows, first)).columns["prediction"]
             np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
@@ -78,7 +78,7 @@ def test_a_table_larger_than_memory_is_read_with_the_same_columns(
     monkeypatch.setattr(tables, "IN_MEMORY", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     np.testing.assert_allclose(
-        predict(run, sparse(tmp_path / "new.svm", rows, 0)).values, dense(run, rows, 0, [1]), atol=1e-12
+        predict(run, sparse(tmp_path / "new.svm", rows, 0)).columns["prediction"], dense(run, rows, 0, [1]), atol=1e-12
     )
 
 
@@ -103,7 +103,7 @@ def test_a_model_without_indices_takes_those_of_the_file(
     (model,) = read_models(run).values()
     write_atomically(tmp_path / "old.npz", model_npz({0: model}, (), "target"))
     rows = np.where(np.arange(D) < 4, Z, 0)
-    values = predict(tmp_path / "old.npz", sparse(tmp_path / "new.svm", rows, first)).values
+    values = predict(tmp_path / "old.npz", sparse(tmp_path / "new.svm", rows, first)).columns["prediction"]
     np.testing.assert_allclose(values, dense(run, rows, first, []), atol=1e-12)
     assert f"are taken to begin at {first}" in capsys.readouterr().err
 
