@@ -26,7 +26,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -85,7 +84,10 @@ def open_csv(request: Request) -> ChunkedTable:
     others = [column for column in header if column != target]
     dropped = tables.dropped(request.drop, others, len(others), target, path)
     attributes = [column for at, column in enumerate(others) if at not in dropped]
-    place = partial(_csv_place, path, separator)
+
+    def place(row: int) -> str:
+        line, _ = next(islice(_records(path, separator), row + 1, None))
+        return f"line {line}, {tables.data_row(row)}"
 
     def chunks() -> tables.Chunks:
         tables.refuse_unnamed(path, names, others, attributes)
@@ -231,12 +233,6 @@ def _read_to_end(path: Path, separator: str) -> None:
         pass
 
 
-def _csv_place(path: Path, separator: str, row: int) -> str:
-    """Return the line and the number of a data row, which is counted from 0."""
-    line, _ = next(islice(_records(path, separator), row + 1, None))
-    return f"line {line}, {tables.data_row(row)}"
-
-
 def _not_utf8(path: Path) -> DataError:
     """Return an error that names the first line that cannot be decoded."""
     with unpacked(path) as file:
@@ -301,11 +297,7 @@ def open_parquet(request: Request) -> ChunkedTable:
 
     names = file.schema_arrow.names
     index = [name for name in index if name != request.target]
-    named = [name for name in names if name and name not in index]
-    target = request.target
-    if target is None and named:
-        target = tables.default_target(named, path)
-    target = tables.target_of([name for name in names if name not in index], target, path)
+    target = tables.target_of([name for name in names if name not in index], request.target, path)
     kinds = dict(zip(tables.renamed(names), file.schema_arrow.types, strict=True))
     target_kind = kinds.pop(target, None)
     if target_kind is not None and (pa.types.is_nested(target_kind) or pa.types.is_binary(target_kind)):

@@ -380,39 +380,26 @@ def target_of(names: Sequence[str], target: str | None, path: Path, note: str = 
     Raises
     ------
     DataError
-        If there are fewer than two attributes, no column with a name, two of one name, or no such column; or as for
-        `default_target`.
+        If there are fewer than two attributes, no column with a name, two of one name, or no such column; or if the
+        default is asked for but another column is named null, as ``dataset.target=null`` may mean it.
     """
     need = "two attributes" if target == NO_TARGET else "two attributes and a target"
     if len(names) < (2 if target == NO_TARGET else 3):
         raise DataError(f"{path} has {len(names)} column(s){note}; {need} are needed")
-    for repeated, count in Counter(renamed(names)).items():
-        if count > 1:
-            raise DataError(f"{path}: two columns are named {quoted(repeated)}: rename one")
+    _refuse_repeated(renamed(names), str(path))
     names = list(filter(None, names))
     if not names:
         raise DataError(f"{path}: no column has a name")
-    name = default_target(names, path) if target is None else target
-    if name not in (*names, NO_TARGET):
-        raise DataError(f"{path}: no column {quoted(name)}{nearest(name, names)}; columns: {shown(names)}")
-    return name
-
-
-def default_target(names: Sequence[str], path: Path) -> str:
-    """Return the last name, the target if none is asked for.
-
-    Raises
-    ------
-    DataError
-        If another column is named null, as ``dataset.target=null`` may ask for it.
-    """
     *others, last = names
-    if "null" in others:
+    if target is None and "null" in others:
         raise DataError(
             f"{path}: dataset.target=null means the last column, {quoted(last)}, but a column is named 'null': write "
             f"dataset.target={last} or \"dataset.target='null'\""
         )
-    return last
+    name = last if target is None else target
+    if name not in (*names, NO_TARGET):
+        raise DataError(f"{path}: no column {quoted(name)}{nearest(name, names)}; columns: {shown(names)}")
+    return name
 
 
 def renamed(names: Sequence[str]) -> list[str]:
@@ -449,11 +436,6 @@ def refuse_unnamed(path: Path, names: Sequence[str], others: Sequence[str], kept
             )
 
 
-def places_of(names: Sequence[str], d: int) -> dict[str, int]:
-    """Return the positions of d columns by what may be written for them: a name, or a number from 1."""
-    return {str(at + 1): at for at in range(d)} | {name: at for at, name in enumerate(names)}
-
-
 def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path: Path | str) -> dict[int, str]:
     """Return the columns to leave out: names, empty if they have none, by ascending position.
 
@@ -477,7 +459,7 @@ def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path
     """
     if not drop:
         return {}
-    known = places_of(names, d)
+    known = {str(at + 1): at for at in range(d)} | {name: at for at, name in enumerate(names)}
     for word in drop:
         if word == target != NO_TARGET and word not in known:
             raise DataError(
@@ -532,6 +514,10 @@ def refuse_bad_names(names: Sequence[str], source: str) -> None:
     """Refuse columns without a name, or of the same name."""
     if "" in names:
         raise DataError(f"{source}: column {names.index('') + 1} has no name")
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise DataError(f"{source}: two columns are named {quoted(repeated)}: rename one")
+    _refuse_repeated(names, source)
+
+
+def _refuse_repeated(names: Sequence[str], source: str) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DataError(f"{source}: two columns are named {quoted(name)}: rename one")

@@ -139,24 +139,6 @@ def _entry(line: bytes) -> Entry | None:
         return None
 
 
-class Lack(NamedTuple):
-    """Repetitions that a run lacks.
-
-    Attributes
-    ----------
-    what : str
-        Their numbers, such as ``repetition 0-3``.
-    state : str
-        missing or failed.
-    why : str
-        The reason.
-    """
-
-    what: str
-    state: str
-    why: str
-
-
 @dataclass(frozen=True)
 class RunStatus:
     """The progress of a run.
@@ -213,8 +195,8 @@ class RunStatus:
             return "complete"
         return "failed" if self.finished + self.failed == self.planned else "incomplete"
 
-    def lacks(self) -> Iterator[Lack]:
-        """Give what is missing: repetitions that were never computed, and those that failed, by message."""
+    def lacks(self) -> Iterator[tuple[str, str, str]]:
+        """Yield which repetitions are not finished, such as ``repetition 0-3``, "missing" or "failed", and why."""
         by_message: dict[str, list[int]] = {}
         for number, message in self.unfinished.items():
             by_message.setdefault(message, []).append(number)
@@ -226,9 +208,9 @@ class RunStatus:
                 why = f"stopped by an error: {self.stopped}"
             else:
                 why = "interrupted: the same command resumes"
-            yield Lack(f"repetition {number_ranges(never)}", "missing", why)
+            yield f"repetition {number_ranges(never)}", "missing", why
         for message, numbers in by_message.items():
-            yield Lack(f"repetition {number_ranges(numbers)}", "failed", message)
+            yield f"repetition {number_ranges(numbers)}", "failed", message
 
 
 def read_status(folder: Path) -> RunStatus:

@@ -25,7 +25,6 @@ from budgetreg.runs.journal import FAILED, FINISHED, Entry
 
 _PATIENCE = 1.0  # seconds of work before a bar is shown
 _PERIOD = 0.2  # seconds between two reads of the slots
-_SHORT = 5.0  # seconds that need no estimate
 
 Repetitions = Callable[[Plan, Sequence[int], Callable[[float], None]], list[dict[str, Any]]]
 """Given a plan, numbers of repetitions and a function to report their progress, returns their results."""

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
@@ -23,13 +23,11 @@ from budgetreg.data.attributes import EQUAL, UNIT, Columns, prices_in, read_list
 from budgetreg.data.dataset import Groups
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import damage_reported, shown
-from budgetreg.runs.manifest import RecordedCell, cells_of, read_manifest, read_tables, results_manifest
+from budgetreg.runs.manifest import cells_of, read_manifest, read_tables, results_manifest
 from budgetreg.runs.tables import AUC, CELL, COST, CURVES, PAID_COST, REVEAL_COLUMNS, REVEALS, RUNS
 
-CELL_COLUMNS = ("dataset", "algo", "k")
 _TEXT_COLUMNS = ("experiment", "algo", "dataset", "edge", "status", CELL)
 _COUNT_COLUMNS = ("k", "repetition", "examples")
-_NO_RUNS = pd.DataFrame(columns=["repetition"])
 
 MEASURES = ("test_relative", "test_mse", "test_error_rate", "test_svr_loss")
 LABEL_MEASURES = ("test_error_rate", AUC)
@@ -114,7 +112,7 @@ def read(folder: Path) -> Results:
     curves = frames[CURVES]
     if curves.empty:
         raise DataError(f"{folder / CURVES}: holds no finished repetition yet")
-    return Results(folder, curves, frames.get(RUNS, _NO_RUNS), manifest)
+    return Results(folder, curves, frames.get(RUNS, pd.DataFrame(columns=["repetition"])), manifest)
 
 
 def _frame(content: bytes) -> pd.DataFrame:
@@ -421,33 +419,30 @@ def read_folder(folder: Path) -> list[Series]:
         If a file is missing, empty, damaged or of another schema.
     """
     results = read(folder)
-    series: list[Series] = []
+    series = []
     for cell in cells_of(results.manifest):
         points, runs = (
             table[table[CELL] == cell.name] if CELL in table else table for table in (results.curves, results.runs)
         )
-        series += _series(points, runs, cell, folder)
-    return series
-
-
-def _series(points: pd.DataFrame, runs: pd.DataFrame, cell: RecordedCell, folder: Path) -> Iterator[Series]:
-    for _, rows in points.groupby(list(CELL_COLUMNS), sort=True):
-        labels: dict[str, Any] = {column: rows[column].iloc[0] for column in CELL_COLUMNS}
-        shared = runs.columns.intersection([*CELL_COLUMNS, "repetition"])  # failed repetitions have no curve
-        matching = runs[runs[shared].isin(rows[shared].to_dict("list")).all(axis=1)]
-        yield Series(
-            **labels,
-            variant="",
-            label="",
-            points=rows,
-            runs=matching,
-            config=cell.config,
-            d=cell.data["d"],
-            folder=folder,
-            n_train=cell.data["n_train"],
-            full_row=cell.data.get("full_row"),
-            n_test=cell.data.get("n_test"),
+        if points.empty:
+            continue
+        labels: dict[str, Any] = {column: points[column].iloc[0] for column in ("dataset", "algo", "k")}
+        series.append(
+            Series(
+                **labels,
+                variant="",
+                label="",
+                points=points,
+                runs=runs[runs["repetition"].isin(points["repetition"])],  # failed repetitions have no curve
+                config=cell.config,
+                d=cell.data["d"],
+                folder=folder,
+                n_train=cell.data["n_train"],
+                full_row=cell.data.get("full_row"),
+                n_test=cell.data.get("n_test"),
+            )
         )
+    return series
 
 
 @dataclass(frozen=True)
