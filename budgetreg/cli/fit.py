@@ -19,7 +19,7 @@ from budgetreg.figures.captions import amount
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.models import predict
 from budgetreg.runs.runner import remarks
-from budgetreg.runs.series import Payments, attributes_paid, money_paid, read, read_reveals
+from budgetreg.runs.series import Payments, read, read_reveals, run_paid
 from budgetreg.runs.tables import MODEL, PREDICTION_COLUMNS, REVEALS, refuse_other
 
 _REFUSED = ("hydra", "experiment")
@@ -68,7 +68,7 @@ def fit(arguments: Namespace) -> int:
 def _print_bill(plan: Plan, folder: Path) -> None:
     """Print the bill and, with prices, the bill by attribute."""
     results = read(folder)
-    attributes, paid = attributes_paid(results), money_paid(results) if plan.prices else None
+    attributes, paid = run_paid(results)
     assert attributes is not None
     unit = [plan.prices.unit] if plan.prices else []
     total, spent = plan.config.total, paid or attributes

@@ -4,8 +4,6 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 
-_LONGEST = 100  # characters of a word in a message
-
 
 class UserError(Exception):
     """A mistake of the user, reported in one line without a traceback.
@@ -90,9 +88,9 @@ def too_large(learner: str, d: int, error: MemoryError) -> ConfigError:
     )
 
 
-def cut(text: str) -> str:
+def cut(text: str, longest: int = 100) -> str:
     """Return text, or the beginning of one that is long, as data can have words of any length."""
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def quoted(text: str) -> str:

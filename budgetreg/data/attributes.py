@@ -63,8 +63,6 @@ _MAX_ABS_NOTE = (
     "each attribute was divided by its largest absolute value over the whole table, which is outside the "
     "attribute budget (dataset.scale=none leaves the values as they are)"
 )
-
-
 _LOOKED_AT = 10_000  # rows in which categories are looked for
 
 
@@ -408,7 +406,8 @@ def in_groups(data: Dataset, groups: Groups) -> Dataset:
     available = data.available
     if available is not None:
         available = available.copy()
-        for members in groups.together():
+        for head in np.flatnonzero(np.bincount(groups.head_of) > 1):
+            members = groups.head_of == head
             available[:, members] = available[:, members].all(axis=1, keepdims=True)
     digest = f"{data.fingerprint()}-{short_digest(groups.heads)}"
     return replace(data, groups=groups, available=available, digest=digest)

@@ -432,11 +432,6 @@ class Groups:
         order = np.argsort(attributes == len(self.heads), axis=1, kind="stable")
         return np.take_along_axis(attributes, order, axis=1)[:, :width]
 
-    def together(self) -> list[np.ndarray]:
-        """Return the attributes of each group of more than one."""
-        several = np.flatnonzero(np.bincount(self.head_of) > 1)
-        return [np.flatnonzero(self.head_of == head) for head in several]
-
     def are_whole(self, attributes: np.ndarray, drawn: np.ndarray | None) -> bool:
         """Return whether examples (..., n) show each group as a whole or not at all."""
         flat, mask = (

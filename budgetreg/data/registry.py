@@ -51,7 +51,6 @@ RANDOM, OFFICIAL, ALL = "random", "official", "all"
 """The splits: a random test part, the data's own test part, and no test part."""
 
 
-@runtime_checkable
 class ExampleSource(Protocol):
     """Stored examples, which are the same for every seed and repetition."""
 
@@ -70,22 +69,10 @@ class ExampleSource(Protocol):
 
 @runtime_checkable
 class Distribution(Protocol):
-    """A distribution that examples are drawn from: d attributes, n training and n_test test examples.
+    """A distribution, from which each repetition draws examples of its own.
 
-    Subspace learning needs no test examples (``n_test = 0``) where the second moment of the distribution is known.
+    Subspace learning needs no test examples where the second moment of the distribution is known.
     """
-
-    @property
-    def d(self) -> int:
-        """Number of attributes."""
-
-    @property
-    def n(self) -> int:
-        """Number of training examples."""
-
-    @property
-    def n_test(self) -> int:
-        """Number of test examples."""
 
     def draw(self, seed: int, repetition: int) -> Dataset:
         """Draw target and examples, training part first; they depend on the two numbers alone."""

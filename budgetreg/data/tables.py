@@ -47,7 +47,6 @@ ONE_HOT = (
 _FEW, _ALIKE = 4, 0.25  # fewer numbers rise by accident; how much the growth of alike steps differs from the median
 _LOOKED_AT = 100  # rows in which a word of the first row is looked for
 _VALUE = re.compile(r"[+-]?\.?\d.*|[?.-]|#?n/?a|null|none", re.IGNORECASE)  # words that are no names
-_LONGEST_REASON = 200  # characters of a library's message in a message
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 _LIMIT = re.compile(r"([<>≤≥])=?(.+)")
@@ -262,8 +261,7 @@ def damage_reported(path: Path, *errors: type[Exception]) -> Iterator[None]:
 
 def one_line(error: Exception) -> str:
     """Return a library's message, cut if it is long, without line breaks and without a prefix that explains nothing."""
-    text = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
+    return cut(" ".join(str(error).split()).removeprefix("Error tokenizing data. C error: "), longest=200)
 
 
 def rows_per_chunk(d: int) -> int:

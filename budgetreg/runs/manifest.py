@@ -51,8 +51,6 @@ NOT_PORTABLE = (
     "results differ between processor types, but have the same distribution, because round-off grows without bound"
 )
 
-_RUN, _MERGED, _EITHER = "identity", "cells", "config"
-"""Keys that only the manifest of a run has, only that of merged results, and both."""
 _REMEDY = "remove the folder to compute its results again"
 _TRIES, _PAUSE = 3, 0.1  # seconds: a writer that has replaced one file needs less time to replace the others
 
@@ -118,7 +116,7 @@ def read_any_manifest(folder: Path) -> Tree | None:
     return manifest
 
 
-def read_manifest(folder: Path, key: str = _RUN) -> Tree | None:
+def read_manifest(folder: Path, key: str = "identity") -> Tree | None:
     """Return the manifest of the run in a folder; None if there is none of the current schema.
 
     Parameters
@@ -140,7 +138,7 @@ def read_manifest(folder: Path, key: str = _RUN) -> Tree | None:
 
 def read_merged_manifest(folder: Path) -> Tree | None:
     """Return the manifest of the merged results in a folder, as `read_manifest` does for a run."""
-    return read_manifest(folder, _MERGED)
+    return read_manifest(folder, "cells")
 
 
 def run_manifest(folder: Path) -> Tree:
@@ -165,7 +163,7 @@ def results_manifest(folder: Path) -> Tree:
     DataError
         If there is none of the current schema, or it is damaged.
     """
-    manifest = read_manifest(folder, _EITHER)
+    manifest = read_manifest(folder, "config")  # which runs and merged results have
     if manifest is None:
         raise DataError(f"{folder} holds no {MANIFEST} of schema {SCHEMA_VERSION}: run it again, into another folder")
     return manifest

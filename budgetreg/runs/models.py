@@ -296,10 +296,10 @@ def _applied(learned: Arrays, data: Dataset, columns: np.ndarray) -> tuple[np.nd
 
 def _models_used(results: "Results", repetition: int | None) -> str:
     """Return which models predict, and what was paid for them."""
-    from budgetreg.runs.series import attributes_paid, money_paid
+    from budgetreg.runs.series import run_paid
 
-    asked, paid = results.manifest["repetitions"], attributes_paid(results, repetition)
-    money, dataset = money_paid(results, repetition), results.manifest["config"].get("dataset", {})
+    paid, money = run_paid(results, repetition)
+    asked, dataset = results.manifest["repetitions"], results.manifest["config"].get("dataset", {})
     bill = "what was paid is not recorded"
     if paid is not None:
         cost = f" ({money.total:,.6g} {dataset.get('unit') or UNIT})" if money else ""

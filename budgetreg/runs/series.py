@@ -466,26 +466,20 @@ class Payments:
     total: float
 
 
-def attributes_paid(results: Results, repetition: int | None = None) -> Payments | None:
-    """Return what repetitions of a run, all or one, have paid for, in attributes; None if it was not recorded."""
-    data = results.manifest["data"]
+def run_paid(results: Results, repetition: int | None = None) -> tuple[Payments | None, Payments | None]:
+    """Return what repetitions of a run, all or one, have paid for, in attributes and in money.
+
+    None stands for a bill in attributes that was not recorded, and for money if there are no prices.
+    """
+    data, wanted = results.manifest["data"], results.curves["repetition"] if repetition is None else [repetition]
+    runs = results.runs[results.runs["repetition"].isin(wanted)]
     full_row = data.get("full_row", data["d"])  # fewer, if some attributes are free or bought together
-    return _bill(_asked(results, repetition), _ATTRIBUTES, full_row)
-
-
-def money_paid(results: Results, repetition: int | None = None) -> Payments | None:
-    """Return the same in money; None if there are no prices."""
-    return _bill(_asked(results, repetition), _MONEY, 1)
+    return _bill(runs, _ATTRIBUTES, full_row), _bill(runs, _MONEY, 1)
 
 
 def series_paid(series: Series) -> tuple[Payments | None, Payments | None]:
-    """Return what all repetitions of a series have paid for, in attributes and in money; None as above."""
+    """Return what all repetitions of a series have paid for, as `run_paid` does."""
     return _bill(series.runs, _ATTRIBUTES, series.full_row or series.d), _bill(series.runs, _MONEY, 1)
-
-
-def _asked(results: Results, repetition: int | None) -> pd.DataFrame:
-    wanted = results.curves["repetition"] if repetition is None else [repetition]
-    return results.runs[results.runs["repetition"].isin(wanted)]
 
 
 def _bill(runs: pd.DataFrame, columns: Sequence[str], unit_of_rows: int) -> Payments | None:

@@ -190,11 +190,10 @@ class Store:
     def _manifest_of_earlier(self) -> dict[str, Any]:
         """Return the manifest that an earlier call of the same run left; an empty one if the folder is new to us."""
         manifest = read_any_manifest(self.folder) or {}
-        current = SCHEMA_VERSION
-        version = manifest.get("schema_version", current)
-        if version != current:
+        version = manifest.get("schema_version", SCHEMA_VERSION)
+        if version != SCHEMA_VERSION:
             raise ConfigError(
-                f"{self.folder} was written in schema {version}, and this version writes schema {current}: "
+                f"{self.folder} was written in schema {version}, and this version writes schema {SCHEMA_VERSION}: "
                 "choose another out=DIR"
             )
         if "identity" not in manifest:

@@ -17,7 +17,7 @@ from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from budgetreg.runs.runner import execute
-from budgetreg.runs.series import Payments, attributes_paid
+from budgetreg.runs.series import Payments, run_paid
 from tests.commands import call
 from tests.tiers import slow_but
 
@@ -120,9 +120,9 @@ def test_a_bill_is_that_of_learning_and_tuning_or_of_full_rows_whichever_is_more
     """In each repetition; where values are missing, tuning may see more than the rows that are held out."""
     runs = pd.DataFrame({"repetition": [0, 1], "attributes_total": 40, "cells_tuning": [30, 0], "rows_full": [5, 10]})
     results: Any = SimpleNamespace(runs=runs, curves=runs[["repetition"]], manifest={"data": {"d": 6}})
-    assert attributes_paid(results) == Payments(final=80, tuning=30, rows=90, total=70 + 60)
-    assert attributes_paid(results, 1) == Payments(final=40, tuning=0, rows=60, total=60)
-    assert attributes_paid(results, 2) is None
+    assert run_paid(results)[0] == Payments(final=80, tuning=30, rows=90, total=70 + 60)
+    assert run_paid(results, 1)[0] == Payments(final=40, tuning=0, rows=60, total=60)
+    assert run_paid(results, 2) == (None, None)
 
 
 def test_a_full_row_costs_what_is_bought_of_it(capsys: pytest.CaptureFixture[str]) -> None:
