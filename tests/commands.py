@@ -12,7 +12,7 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.runs.runner import Choices
 
-NO_CHOICES = Choices("aer", 0, {}, {})
+NO_CHOICES = Choices("aer", 0, {})
 
 
 @dataclass(frozen=True)

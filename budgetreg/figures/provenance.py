@@ -9,7 +9,7 @@ from budgetreg.config.nested import common, deciding_options, flatten, option_te
 from budgetreg.figures.captions import amount
 from budgetreg.figures.page import PagePart, PageTable, listing
 from budgetreg.runs.manifest import RecordedCell, read_manifest
-from budgetreg.runs.series import Payments, Series, series_paid
+from budgetreg.runs.series import Series, series_paid
 
 _ABOUT = (
     "What a repetition pays for, on average over repetitions. The pilot, full rows that are bought first, is part of "
@@ -43,11 +43,11 @@ def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
         learning = series.runs.get("attributes_total")
         yield from ("-" if learning is None else f"{learning.mean():,.0f}", _pilot(series), "-", "-", "-")
     else:
-        learned, *others = (f"{value / times:,.0f}" for value in _numbers(attributes))
+        learned, *others = (f"{value / times:,.0f}" for value in attributes)
         yield from (learned, _pilot(series), *others)
     for unit in units:
         known = paid if unit == series.unit else None
-        yield from ("-" * len(_IN_MONEY) if known is None else (amount(value / times) for value in _numbers(known)))
+        yield from ("-" * len(_IN_MONEY) if known is None else (amount(value / times) for value in known))
     yield "-" if series.n_test is None else f"{series.n_test * series.d:,}"
 
 
@@ -57,10 +57,6 @@ def _pilot(series: Series) -> str:
         paid = re.search(r"a pilot of \d+ full rows is bought first, ([\d,]+) of ", " ".join(manifest.get("notes", ())))
         return paid[1] if paid else "0"
     return f"{rows * (series.full_row or series.d):,}" if isinstance(rows, int) else str(rows or "-")
-
-
-def _numbers(payments: Payments) -> tuple[float, float, float, float]:
-    return payments.final, payments.tuning, payments.rows, payments.total
 
 
 _DIGITS = 12  # of a digest

@@ -3,10 +3,10 @@
 import os
 import sys
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -43,19 +43,14 @@ class Choices:
         The learner.
     repetitions : int
         Their number.
-    edges : mapping of str to int
-        In how many of them a best value lies at the end of its grid, by its description, which includes advice.
-    widened : mapping of str to int
-        In how many of them a grid grew, by parameter.
-    left_out : mapping of str to int
-        In how many of them an attribute was left out, by its name.
+    counts : mapping of str to Counter
+        In how many of them a best value lies at the end of its grid (``edges``), by its description, which includes
+        advice; a grid grew (``widened``), by parameter; and an attribute was left out (``left_out``), by its name.
     """
 
     algo: str
     repetitions: int
-    edges: Mapping[str, int]
-    widened: Mapping[str, int]
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, Counter[str]]
 
 
 @dataclass(frozen=True)
@@ -243,16 +238,14 @@ def choices_of(plan: Plan, results: Sequence[Mapping[str, Any]]) -> Choices:
     results : sequence of mapping
         The results of its repetitions, as `protocol.repetitions.run_repetitions` returns them.
     """
-    edges: Counter[str] = Counter()
-    widened: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for result in results:
         last, before = (set(words.split()) for words in (result["run"]["edge"], result.get("edge_before", "")))
-        edges.update(_described(plan, edge) for edge in last)
-        edges.update(_described(plan, edge, " before the last checkpoint") for edge in before - last)
-        widened.update(result.get("widened", "").split())
-        left_out.update(result.get("left_out", ()))
-    return Choices(plan.config.algo.name, len(results), dict(edges), dict(widened), dict(left_out))
+        counts["edges"].update(_described(plan, edge) for edge in last)
+        counts["edges"].update(_described(plan, edge, " before the last checkpoint") for edge in before - last)
+        counts["widened"].update(result.get("widened", "").split())
+        counts["left_out"].update(result.get("left_out", ()))
+    return Choices(plan.config.algo.name, len(results), counts)
 
 
 def remarks(runs: Iterable[Choices]) -> list[str]:
@@ -263,7 +256,7 @@ def remarks(runs: Iterable[Choices]) -> list[str]:
         learners = []
         for algo, group in groupby(by_learner, key=lambda run: run.algo):
             same = list(group)
-            counts: Counter[str] = sum((Counter(getattr(run, kind)) for run in same), Counter())
+            counts: Counter[str] = sum((run.counts.get(kind, Counter()) for run in same), Counter())
             hits = listed([f"{what} in {count}" for what, count in sorted(counts.items())])
             if hits:
                 learners.append(f"{algo}: {hits} of {sum(run.repetitions for run in same)} repetitions")

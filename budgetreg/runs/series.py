@@ -8,7 +8,7 @@ from functools import cached_property
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -445,8 +445,7 @@ def read_folder(folder: Path) -> list[Series]:
     return series
 
 
-@dataclass(frozen=True)
-class Payments:
+class Payments(NamedTuple):
     """The payments of some repetitions together.
 
     A cell that was bought can be used again: what tuning revealed is counted without the cells that the final run has

@@ -3,6 +3,7 @@
 import errno
 import os
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,8 @@ def test_a_sweep_prints_common_notices_once(
     def noted(plan: Plan, draw: Any) -> runner.RunOutcome:
         say("a note of all")
         say(f"a note of k={plan.config.k}")
-        return replace(execute(plan, draw=draw), choices=Choices(plan.config.algo.name, 10, {"B high": 2}, {"eta": 1}))
+        counts = {"edges": Counter({"B high": 2}), "widened": Counter({"eta": 1})}
+        return replace(execute(plan, draw=draw), choices=Choices(plan.config.algo.name, 10, counts))
 
     monkeypatch.setattr(runner, "execute", noted)
     answer = budgetreg(capsys, "run -m algo=aelr,aer k=4,5")
