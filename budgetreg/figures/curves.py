@@ -331,7 +331,7 @@ def y_range(
     Parameters
     ----------
     curves : sequence of DataFrame
-        Mean curves, as `budgetreg.runs.series.mean_curve` returns them, with the columns `LOW` and `HIGH`.
+        Mean curves, see `budgetreg.runs.series.Series.mean`, with the columns `LOW` and `HIGH`.
     y : Axis
     may_be_log : bool
         Whether the values may make the axis logarithmic.
@@ -389,7 +389,7 @@ def bounds(curves: Sequence[tuple[Series, pd.DataFrame]], column: str) -> tuple[
     ----------
     curves : sequence of Series and DataFrame
         The series of one data set that have points, with their mean curves, as
-        `budgetreg.runs.series.mean_curve` returns them.
+        `budgetreg.runs.series.Series.mean` has them.
     column : str
         The measure. Theorems bound ``test_relative`` and ``excess_loss``.
 

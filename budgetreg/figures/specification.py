@@ -265,7 +265,7 @@ class Axis:
     Attributes
     ----------
     column : str
-        A column of `budgetreg.runs.series.mean_curve`.
+        A column of `budgetreg.runs.series.Series.mean`.
     label : str
         The text beside the axis.
     name : str

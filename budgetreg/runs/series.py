@@ -172,8 +172,29 @@ class Series:
 
     @cached_property
     def mean(self) -> pd.DataFrame:
-        """Its `mean_curve`, which figures and their captions share."""
-        return mean_curve(self.points)
+        """The mean over repetitions: one row per checkpoint, ascending.
+
+        Repetitions are grouped by checkpoint, because the attributes charged by a checkpoint differ a little between
+        repetitions. The columns are ``examples`` (see `by_checkpoint`), ``attributes`` (mean; with prices also
+        ``cost``), ``repetitions`` (count), and for each of `measures` its mean and, as ``<measure>_sd``, its standard
+        deviation over repetitions (divisor n - 1; NaN for one repetition).
+        """
+        groups = by_checkpoint(self.points).groupby("examples", sort=True)
+        curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
+        if COST in self.points:
+            curve[COST] = groups[COST].mean()
+        for measure in self.measures:
+            # A mean is undefined if one of its repetitions is.
+            curve[measure] = groups[measure].agg(lambda values: values.mean(skipna=False))
+            curve[f"{measure}_sd"] = groups[measure].agg(lambda values: values.std(ddof=1, skipna=False))
+        return curve.reset_index()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The errors that its points hold: `SUBSPACE_MEASURES`, or `MEASURES` and perhaps the area under the curve."""
+        if self.of_subspaces:
+            return SUBSPACE_MEASURES
+        return (*MEASURES, AUC) if AUC in self.points else MEASURES
 
     @property
     def of_subspaces(self) -> bool:
@@ -308,42 +329,6 @@ def by_checkpoint(points: pd.DataFrame) -> pd.DataFrame:
     return points.assign(examples=np.floor(examples + 0.5).astype(np.int64))  # which keeps checkpoints distinct
 
 
-def mean_curve(points: pd.DataFrame) -> pd.DataFrame:
-    """Average a curve over its repetitions.
-
-    Repetitions are grouped by checkpoint, because the attributes charged by a checkpoint differ a little between
-    repetitions.
-
-    Parameters
-    ----------
-    points
-        `Series.points`.
-
-    Returns
-    -------
-    DataFrame
-        One row per checkpoint, ascending: ``examples`` (see `by_checkpoint`), ``attributes`` (mean; with prices also
-        ``cost``), ``repetitions`` (count), and for each of `MEASURES` and of `LABEL_MEASURES` that it has, or of
-        `SUBSPACE_MEASURES`, its mean and, as ``<measure>_sd``, its standard deviation over repetitions (divisor n - 1;
-        NaN for one repetition).
-    """
-    groups = by_checkpoint(points).groupby("examples", sort=True)
-    curve = groups.agg(attributes=("attributes", "mean"), repetitions=("repetition", "nunique"))
-    if COST in points:
-        curve[COST] = groups[COST].mean()
-    for measure in _measures(points):
-        # A mean is undefined if one of its repetitions is.
-        curve[measure] = groups[measure].agg(lambda values: values.mean(skipna=False))
-        curve[f"{measure}_sd"] = groups[measure].agg(lambda values: values.std(ddof=1, skipna=False))
-    return curve.reset_index()
-
-
-def _measures(points: pd.DataFrame) -> tuple[str, ...]:
-    if "relative_error" in points:
-        return SUBSPACE_MEASURES
-    return (*MEASURES, AUC) if AUC in points else MEASURES
-
-
 def budgets_of(series: Iterable[Series]) -> list[int | str]:
     """Return the budgets k of some series, ascending; ``auto`` is the last."""
     return sorted({curve.k for curve in series}, key=_place)
@@ -391,7 +376,7 @@ def _folder_names(folders: Sequence[Path]) -> list[str]:
 def _agree(first: Series, second: Series) -> bool:
     keys = ["repetition", "examples"]
     priced = [COST] if COST in first.points and COST in second.points else []
-    measures = [measure for measure in _measures(first.points) if measure in second.points]
+    measures = [measure for measure in first.measures if measure in second.points]
     values = ["attributes", *priced, *measures]
     by_money = second.ends_with_money and first.points.groupby("repetition").size().max() == (
         second.points.groupby("repetition").size().max()

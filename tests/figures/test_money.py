@@ -1,5 +1,6 @@
 """Figures and tables of runs with prices show money if all have prices in one unit."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from budgetreg.cli.run import plan_table
 from budgetreg.common.errors import ConfigError
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import comparison_tables, run_table
-from budgetreg.runs.series import Series, mean_curve, read_series
+from budgetreg.runs.series import Series, read_series
 from tests.figures.drawn import drawn
 from tests.plans import planned
 from tests.written_runs import write_run
@@ -44,9 +45,9 @@ def test_the_axis_is_money_if_all_have_prices_in_one_unit(tmp_path: Path) -> Non
 
 def test_the_axis_shows_the_mean_cost(tmp_path: Path) -> None:
     (series,) = read_series([priced(tmp_path)])
-    curve = mean_curve(series.points)
+    curve = series.mean
     np.testing.assert_array_equal(curve["cost"], 2.5 * curve["attributes"])
-    assert "cost" not in mean_curve(series.points.drop(columns="cost"))
+    assert "cost" not in replace(series, points=series.points.drop(columns="cost")).mean
 
 
 def test_a_figure_may_ask_for_money_if_there_are_prices(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from budgetreg.analysis.comparisons import ResampledCurves
 from budgetreg.common.errors import DataError
 from budgetreg.figures import plot_run
 from budgetreg.figures.specification import axes_of, parse
-from budgetreg.runs.series import along, mean_curve, read_series
+from budgetreg.runs.series import along, read_series
 from tests.figures.drawn import drawn, legend_of, of_series
 from tests.written_runs import edit_manifest, write_run
 
@@ -42,7 +42,7 @@ def test_each_checkpoint_includes_the_bill_of_tuning(
     tmp_path: Path, cells_tuning: int, rows_full: int, paid: list[float]
 ) -> None:
     (series,) = read_series([paid_run(tmp_path / "run", cells_tuning, rows_full)])
-    assert along("paid", series, mean_curve(series.points)).tolist() == paid
+    assert along("paid", series, series.mean).tolist() == paid
 
 
 def test_checkpoints_at_the_same_bill_show_the_last_one(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_with_prices_the_axis_paid_is_money(tmp_path: Path) -> None:
     priced_run(tmp_path / "2", 3, 10, 500, algo="aerr")
     series = read_series([tmp_path])
     assert axes_of(series)[0].column == "paid_cost"
-    assert along("paid_cost", series[0], mean_curve(series[0].points)).tolist() == [179, 419, 1379]
+    assert along("paid_cost", series[0], series[0].mean).tolist() == [179, 419, 1379]
     curves, _, text = lines(tmp_path)
     # They end with their final runs, at 1279 and 1918.5 EUR.
     assert curves == [[179, 419], [500]]  # of two checkpoints that tuning pays for, the last

@@ -14,7 +14,7 @@ from budgetreg.figures.curves import y_range
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import EXCESS_LOSS, axes_of
 from budgetreg.figures.tables import comparison_tables, run_table
-from budgetreg.runs.series import mean_curve, read_series
+from budgetreg.runs.series import read_series
 from budgetreg.runs.store import Store
 from budgetreg.runs.tables import CURVES, columns
 from tests.figures.drawn import drawn, of_series
@@ -88,7 +88,7 @@ def test_a_run_writes_the_columns_of_its_task(tmp_path):
 def test_curves_are_read_and_averaged(tmp_path):
     (series,) = read_series([write_run(tmp_path / "run")])
     assert series.of_subspaces
-    curve = mean_curve(series.points)
+    curve = series.mean
     assert curve["excess_loss"].tolist() == pytest.approx([0.225, 0.015, 0.00075])
     assert curve["relative_error_sd"].tolist() == pytest.approx([np.std([v, v / 2], ddof=1) for v in EXCESS])
     again = write_run(tmp_path / "again")  # the same results: repetitions that count once
@@ -122,7 +122,7 @@ def test_figures_of_known_distributions_show_the_excess_loss_on_logarithmic_axes
 )
 def test_a_logarithmic_axis_ignores_zeros_and_rounding(tmp_path, excess, below, low):
     series = read_series([write_run(tmp_path / "run", excess=excess, repetitions=1)])
-    curves = [mean_curve(series[0].points)]
+    curves = [series[0].mean]
     shown = y_range(curves, EXCESS_LOSS)
     assert shown.log
     assert shown.below(curves, EXCESS_LOSS) == (below or 3)

@@ -15,7 +15,7 @@ from budgetreg.common.files import Damaged, digest
 from budgetreg.config.nested import variants
 from budgetreg.figures.specification import PLAIN
 from budgetreg.runs import manifest
-from budgetreg.runs.series import find_folders, mean_curve, read_series
+from budgetreg.runs.series import find_folders, read_series
 from budgetreg.runs.tables import CURVES, columns
 from tests.figures.drawn import drawn
 from tests.written_runs import edit_manifest, write_run
@@ -27,7 +27,7 @@ def labels(*folders: Path) -> list[str]:
 
 def test_repetitions_are_grouped_by_examples_although_attributes_differ(tmp_path: Path) -> None:
     (series,) = read_series([write_run(tmp_path / "run")])
-    curve = mean_curve(series.points)
+    curve = series.mean
     assert curve["examples"].tolist() == [10, 40, 160]
     assert curve["attributes"].tolist() == [39.5, 159.5, 639.5]
     assert curve["repetitions"].tolist() == [2, 2, 2]
@@ -37,7 +37,7 @@ def test_repetitions_are_grouped_by_examples_although_attributes_differ(tmp_path
 
 def test_few_repetitions_have_no_band_and_one_has_no_standard_deviation(tmp_path: Path) -> None:
     series = read_series([write_run(tmp_path / "one", repetitions=1)])
-    assert mean_curve(series[0].points)["test_relative_sd"].isna().all()
+    assert series[0].mean["test_relative_sd"].isna().all()
     for repetitions, bands in ((1, 0), (4, 0), (5, 1)):
         figure, _ = drawn(write_run(tmp_path / str(repetitions), repetitions=repetitions))
         assert len(figure.axes[0].collections) == bands
@@ -58,7 +58,7 @@ def test_an_undefined_error_is_not_averaged_away(tmp_path: Path) -> None:
     table = pd.read_csv(folder / "curves.csv")
     table.loc[0, "test_relative"] = np.nan
     table.to_csv(folder / "curves.csv", index=False)
-    curve = mean_curve(read_series([folder])[0].points)
+    curve = read_series([folder])[0].mean
     assert curve["test_relative"].isna().tolist() == [True, False, False]
 
 
