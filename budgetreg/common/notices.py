@@ -219,10 +219,6 @@ class _Patient:
             self._give_up(error)
             return len(text)
 
-    def writelines(self, lines: "Iterable[str]") -> None:
-        for line in lines:
-            self.write(line)
-
     def flush(self) -> None:
         try:
             self._stream.flush()

@@ -396,12 +396,7 @@ def open_arrays(request: Request) -> ChunkedTable:
     path, target = request.path, "y" if request.target is None else request.target
     if not path.is_dir() and not zipfile.is_zipfile(path):
         raise DataError(f"{path} is {'empty' if path.stat().st_size == 0 else 'not an NPZ file of numpy.savez'}")
-    with tables.damage_reported(path, *DAMAGE), _objects_named(path, f"X or {target}"):
-        if path.is_dir():
-            names = [file.stem for file in sorted(path.glob("*.npy"))]
-            arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in names if name in ("X", target)}
-        else:
-            names, arrays = read_npz(path, ("X", target))
+    names, arrays = _arrays_in(path, ("X", target))
     for wanted in filter(None, ("X", target)):
         if wanted not in arrays:
             raise DataError(f"{path}: no array {wanted!r}{nearest(wanted, names)}; arrays: {tables.shown(names)}")
@@ -431,16 +426,21 @@ def open_arrays(request: Request) -> ChunkedTable:
     return ChunkedTable(target, X.nbytes, chunks(), X if mapped else None, d=X.shape[1], dropped=dropped)
 
 
-@contextmanager
-def _objects_named(path: Path, arrays: str) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        if "bject" not in str(error):  # "Python objects in dtype" of files that are mapped, "Object arrays" of others
-            raise
-        raise DataError(
-            f"{path}: {arrays} holds Python objects: save it with .astype(float), or text with .astype(str)"
-        ) from error
+def _arrays_in(path: Path, wanted: Collection[str]) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Return the names of the arrays in a folder, which are mapped, or in an NPZ file, and the wanted ones."""
+    with tables.damage_reported(path, *DAMAGE):
+        try:
+            if not path.is_dir():
+                return read_npz(path, wanted)
+            names = [file.stem for file in sorted(path.glob("*.npy"))]
+            return names, {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in names if name in wanted}
+        except ValueError as error:
+            if "bject" not in str(error):  # "Python objects in dtype" of mapped files, "Object arrays" of others
+                raise
+            raise DataError(
+                f"{path}: {' or '.join(wanted)} holds Python objects: save it with .astype(float), or text with "
+                ".astype(str)"
+            ) from error
 
 
 def read_npz(file: Path | IO[bytes], wanted: Collection[str] | None = None) -> tuple[list[str], dict[str, np.ndarray]]:

@@ -121,7 +121,7 @@ def unpacked(text: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
-    """Return the regressors that a run has learned, as `schema.REGRESSOR_ARRAYS`, of all repetitions or of one.
+    """Return the regressors that a run has learned, see `REGRESSOR_ARRAYS`: of all repetitions or of one.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
 
 
 def read_regressor_file(path: Path) -> Arrays:
-    """Return the regressor in a file ``model.npz`` that stands alone, as `schema.REGRESSOR_ARRAYS`.
+    """Return the regressor in a file ``model.npz`` that stands alone, see `REGRESSOR_ARRAYS`.
 
     Raises
     ------

@@ -121,7 +121,7 @@ class Store:
         Parameters
         ----------
         entry : dict
-            ``repetition``, ``status``, ``seconds``, and ``result`` (one of what `protocol.run_repetitions` returns)
+            ``repetition``, ``status``, ``seconds``, and ``result`` (of `protocol.repetitions.run_repetitions`)
             if it is finished or ``message`` if it failed.
 
         Raises
