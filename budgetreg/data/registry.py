@@ -44,7 +44,7 @@ from budgetreg.data.dataset import Dataset, Groups
 DOMAINS = ("2-ball", "inf-ball")
 """Sets that may be known to contain all attribute vectors: balls of radius 1, with targets of at most 1 in size.
 
-The first contains no vector that the second does not contain.
+The first is a subset of the second.
 """
 
 RANDOM, OFFICIAL, ALL = "random", "official", "all"

@@ -408,7 +408,7 @@ def renamed(names: Sequence[str]) -> list[str]:
 def refuse_unnamed(path: Path, names: Sequence[str], others: Sequence[str], kept: Sequence[str]) -> None:
     """Refuse columns without a name that are not left out.
 
-    It is called when rows are read: columns that nothing is learned from may be there.
+    It is called only when rows are read: a table that is opened for the names of its columns may have such columns.
 
     Parameters
     ----------

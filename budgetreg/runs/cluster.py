@@ -70,7 +70,7 @@ class Connection:
         except Exception as error:
             raise self.lost() from error
 
-    def arriving(self, futures: Mapping[Any, object]) -> Iterator[Any]:
+    def arriving(self, futures: Sequence[Any]) -> Iterator[Any]:
         """Yield futures as they end, in any order, even if they end because the scheduler is lost.
 
         Raises
@@ -81,14 +81,13 @@ class Connection:
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for future in futures:
             future.add_done_callback(ended.put)
-        for _ in range(len(futures)):
-            while True:
-                try:
-                    future = ended.get(timeout=_PERIOD)
-                    break
-                except queue.Empty:
-                    self.threads()
-            yield future
+        left = len(futures)
+        while left:
+            try:
+                yield ended.get(timeout=_PERIOD)
+                left -= 1
+            except queue.Empty:
+                self.threads()
 
     def lost(self) -> ClusterLost:
         """Return the error that the scheduler has stopped answering."""
@@ -160,7 +159,7 @@ def _entries(
         # Pickled here and unpickled by a lambda: the scheduler inspects each task, and need not import our package.
         future = scheduler.client.submit(lambda packed: pickle.loads(packed)(), task, key=key, pure=False)
         reports[future] = reporter(slots, first, len(batch))
-    for future in scheduler.arriving(dict(reports)):
+    for future in scheduler.arriving(list(reports)):
         yield _result(scheduler, future)
         reports.pop(future)(1.0)
 

@@ -23,7 +23,7 @@ from budgetreg.runs.progress import Repetitions, attempt, batches, progress_bar,
 from budgetreg.runs.store import Store
 
 _USELESS = 1e3
-"""From this multiple of the error without attributes on, a learner has not diverged but has the wrong units."""
+"""An error above this multiple of that without attributes means units that do not suit the learner."""
 
 _HEADS = {
     "widened": "grids grew because the best value was the largest or smallest tried",

@@ -35,7 +35,8 @@ _MOMENT = 0.2  # seconds: a process that only checks whether the lock is held ke
 class Store:
     """The results of one run, and the only writer of its folder while it is open.
 
-    `Store.open` opens it. What it returns about repetitions is as of then, or of the last `finish`.
+    `Store.open` opens it. `missing`, `finished` and `failed` describe the journal as it was then, or at the last
+    `finish`.
 
     Attributes
     ----------
