@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from math import ceil, floor, inf, log10
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -77,7 +77,7 @@ _LEGEND_ROW, _TITLE_ROW = 0.21, 0.24  # inches
 _SAMPLE, _LETTERS_OF_LEGEND = 0.6, 15.5  # inches of a line and its margins; letters per inch
 _LETTERS_PER_INCH = 10.6  # of a title
 _LETTERS, _LETTERS_OF_TICK = 70, 35  # in a line of a title, and of the name of a tick
-LETTERS_BESIDE = 32  # in a line beside the y axis
+_LETTERS_BESIDE = 32  # in a line beside the y axis
 GREY = "#555555"
 # Without these, files would hold the date and the version of the drawing library.
 _NO_METADATA = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
@@ -209,7 +209,7 @@ class Panel:
     def name_y(self, text: str, *, shared: bool) -> None:
         """Write what the y axis is beside the first panel of a row; others that share it have no numbers."""
         if self.first:
-            self.ax.set_ylabel(wrapped(text, LETTERS_BESIDE))
+            self.ax.set_ylabel(wrapped(text, _LETTERS_BESIDE))
         elif shared:
             self.ax.tick_params(labelleft=False)
 
@@ -225,21 +225,15 @@ class Panels:
         Row by row.
     panel : tuple of float
         Width and height of a panel in inches, with its margins.
+    rows, columns : int
+        The size of the table.
     """
 
     figure: Figure
     places: list[Panel]
     panel: tuple[float, float]
-
-    @classmethod
-    def of(cls, figure: Figure, axes: np.ndarray, panel: tuple[float, float]) -> Self:
-        """Return a figure with a table of axes, as matplotlib's `subplots` returns it."""
-        places = [
-            Panel(ax, column == 0, row == len(axes) - 1)
-            for row, line in enumerate(axes)
-            for column, ax in enumerate(line)
-        ]
-        return cls(figure, places, panel)
+    rows: int
+    columns: int
 
     def finish(self, finding: str, entries: Mapping[str, Artist], note: str = "", columns: int | None = None) -> None:
         """Write the finding above the panels and a legend below, in one row by default; set the size of the figure."""
@@ -252,14 +246,9 @@ class Panels:
             legend(self.figure, entries, columns or count, note)
 
     @property
-    def rows(self) -> int:
-        """The number of rows of panels."""
-        return sum(place.first for place in self.places)
-
-    @property
     def width(self) -> float:
         """The width of the figure in inches."""
-        return ceil(len(self.places) / self.rows) * self.panel[0]
+        return self.columns * self.panel[0]
 
     def below(self, text: str) -> str:
         """Return a text below an axis, with line breaks if it is wider than a panel."""
@@ -280,12 +269,13 @@ def sheet(count: int, share_y: bool = False, row: bool = False) -> Panels:
     """
     figure = Figure(layout="constrained")
     columns = count if row else min(count, max(_PANELS))
-    slots = figure.add_gridspec(-(-count // columns), columns)
+    rows = ceil(count / columns)
+    slots = figure.add_gridspec(rows, columns)
     places: list[Panel] = []
     for at in range(count):
         ax = figure.add_subplot(slots[divmod(at, columns)], sharey=places[0].ax if share_y and places else None)
         places.append(Panel(ax, at % columns == 0, at + columns >= count))
-    return Panels(figure, places, (_ROW[0] / count, _ROW[1]) if row else _PANELS[columns])
+    return Panels(figure, places, (_ROW[0] / count, _ROW[1]) if row else _PANELS[columns], rows, columns)
 
 
 def write_finding(figure: Figure, finding: str) -> int:
@@ -414,11 +404,9 @@ def set_scales(ax: Axes, *, x_log: bool, y_log: bool) -> None:
         ax.set_yscale("log", nonpositive="mask")
 
 
-def set_ticks(ax: Axes, *, x: bool = True, y: bool = True, most: int = _MOST) -> None:
-    """Give the axes of a panel compact ticks, on linear axes at most so many; call it when the scales are set."""
-    for axis, wanted in ((ax.xaxis, x), (ax.yaxis, y)):
-        if not wanted:
-            continue
+def set_ticks(ax: Axes, *, y: bool = True, most: int = _MOST) -> None:
+    """Give the axes of a panel compact ticks, at most so many on linear axes; call it when the scales are set."""
+    for axis in (ax.xaxis, ax.yaxis) if y else (ax.xaxis,):
         if axis.get_scale() == "log":
             axis.set_major_locator(LogTicks())
             axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))

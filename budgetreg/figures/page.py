@@ -1,8 +1,9 @@
 """The page as data, which every kind of result fills, with figures and tables of other commands, and as HTML."""
 
+import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from struct import unpack_from
@@ -14,13 +15,13 @@ from rich.table import Column, Table
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import content_of_regular, os_errors_explained
 from budgetreg.common.notices import in_one_line, table
+from budgetreg.figures import plot
+from budgetreg.figures.specification import Drawing
 
 GENERATOR = '<meta name="generator" content="budgetreg '
 """How a page of ours can be recognised: the version follows."""
 
-_TEMPLATE = "page.html"
 _MOST_ROWS = 60  # of the tables of a part that are open at first
-_UNENCODABLE = "backslashreplace"  # names of files that cannot be decoded
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,6 @@ class PageImage:
         The image as a URI that holds its content.
     width, height : int
         Its size in pixels.
-    alternative : str
-        What it shows, for readers who do not see it.
     title : str
         The line below it.
     about : sequence of str
@@ -74,7 +73,6 @@ class PageImage:
     source: str
     width: int
     height: int
-    alternative: str
     title: str
     about: Sequence[str] = ()
     making: Sequence[str] = ()
@@ -134,7 +132,7 @@ class Section:
     kind: str
     findings: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    parts: Sequence[PagePart] = field(default_factory=tuple)
+    parts: Sequence[PagePart] = ()
 
 
 def html(title: str, version: str, sections: Sequence[Section]) -> bytes:
@@ -160,9 +158,9 @@ def html(title: str, version: str, sections: Sequence[Section]) -> bytes:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    template = environment.get_template(_TEMPLATE)
+    template = environment.get_template("page.html")
     page = template.render(title=title, version=version, sections=sections, number=count(1).__next__)
-    return page.encode(errors=_UNENCODABLE)
+    return page.encode(errors="backslashreplace")  # names of files need not be text
 
 
 def _shown(value: Any) -> Any:
@@ -175,11 +173,11 @@ _SCALE = 96 / 150
 """A browser's dots per inch, and those of figures: they are shown in the size that they are drawn for."""
 
 
-def drawn(draw: Callable[[Path], Sequence[Path]]) -> PageImage:
-    """Return the figure that a function draws into a folder; the image has the bytes that other commands write."""
+def drawn(subject: Any, name: str, drawing: Drawing | None = None) -> PageImage:
+    """Return the figure that `plot` draws; the image has the bytes that other commands write."""
     with os_errors_explained("write temporary files"), TemporaryDirectory(prefix="budgetreg-report-") as folder:
-        (image,) = (path for path in draw(Path(folder)) if path.suffix == ".png")
-        return image_of(image)
+        picture, *_ = plot(subject, Path(folder), name, drawing)
+        return image_of(picture)
 
 
 def image_of(path: Path) -> PageImage:
@@ -200,23 +198,21 @@ def image_of(path: Path) -> PageImage:
         f"data:image/png;base64,{b64encode(content).decode()}",
         width,
         height,
-        f"{title}. The tables of this section hold its numbers.",
         title,
-        list(_lines(about)),
+        _lines(about),
         [line for paragraph in making.split("\n\n") for line in _lines(paragraph)],
     )
 
 
-def _lines(paragraph: str) -> Iterator[str]:
-    """Give the lines of a caption's paragraph without their wrapping: an indent of two spaces begins a line."""
+def _lines(paragraph: str) -> list[str]:
+    """Return the lines of a caption's paragraph without their wrapping: an indent of two spaces begins a line."""
     lines: list[str] = []
     for line in paragraph.splitlines():
-        begins = not lines or (line.startswith("  ") and not line.startswith("    "))
-        if begins:
+        if not lines or re.match(r"  (?!  )", line):
             lines.append(line.strip())
         else:
             lines[-1] += f" {line.strip()}"
-    return iter(lines)
+    return lines
 
 
 _NAMES = ("run", "learner", "attribute", "claim", "key")

@@ -115,7 +115,7 @@ def _reference_first(series: Sequence[Series], drawing: Drawing) -> list[Series]
 
 
 def _sheet(rows: int, columns: int) -> tuple[canvas.Panels, np.ndarray]:
-    """Return a figure with two lines of panels for each row of learners, which share an x axis, and these lines."""
+    """Return a figure with two lines of axes for each row of learners, which share an x axis, and these lines."""
     figure = Figure(layout="constrained")
     heights = {"height_ratios": _HEIGHTS * rows}
     axes = figure.subplots(2 * rows, columns, squeeze=False, sharey="row", gridspec_kw=heights)
@@ -124,7 +124,7 @@ def _sheet(rows: int, columns: int) -> tuple[canvas.Panels, np.ndarray]:
             ax.sharex(above[0])
         for ax in above:
             ax.tick_params(labelbottom=False)
-    return canvas.Panels.of(figure, axes, _PANEL), axes
+    return canvas.Panels(figure, [], _PANEL, 2 * rows, columns), axes
 
 
 def _draw_curve(

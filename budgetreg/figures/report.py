@@ -16,7 +16,7 @@ from budgetreg.common.errors import DataError
 from budgetreg.common.files import content_of_regular, files_below, refuse_foreign, write_atomically
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import damage_reported
-from budgetreg.figures import advice, plot
+from budgetreg.figures import advice
 from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
 from budgetreg.figures.page import GENERATOR, PagePart, PageTable, Section, drawn, html, image_of, listing, page_table
 from budgetreg.figures.provenance import Computed, bill, provenance
@@ -119,8 +119,7 @@ def about_runs(series: Sequence[Series], folders: Sequence[Path]) -> Section:
     folders : sequence of Path
         Where they were read.
     """
-    picture = drawn(lambda folder: plot(series, folder, "curves" if series[1:] else "curve"))
-    test_error = PagePart("Test error", pictures=[picture])
+    test_error = PagePart("Test error", pictures=[drawn(series, "curves" if series[1:] else "curve")])
     if series[1:]:
         title = f"Comparison of {len(series)} runs on {_listed(curve.dataset for curve in series)}"
         ends = PagePart(_ENDS, tables=list(map(page_table, comparison_tables(series))))
@@ -144,7 +143,7 @@ def about_advice(series: Sequence[Series], total: int, folder: Path) -> Section:
     except Incomparable as error:
         raise DataError(f"{folder}: {error}") from error
     candidates += _from_outside(candidates, folder / f"{advice.NAME}.csv")
-    picture = drawn(lambda place: plot((candidates, total), place, advice.NAME, Drawing(kind="advice")))
+    picture = drawn((candidates, total), advice.NAME, Drawing(kind="advice"))
     verdict, *others = advice.answer(candidates, total)
     title = f"Recommended learner and k for {total:,} {common_unit(series) or 'attributes'} of {series[0].dataset}"
     parts = [
@@ -384,7 +383,7 @@ def section_of_study(path: Path) -> Section:
                 page_table(estimates_table(estimates, bill.unit), _sentence(ABOUT_ESTIMATES.removesuffix(":")))
             )
         name = path.resolve().stem
-        picture = drawn(lambda folder: plot(study, folder, name, Drawing(kind="study")))
+        picture = drawn(study, name, Drawing(kind="study"))
         events = Counter(study.log()["event"])
     bills = [page_table(table, caption) for table, caption in zip(bill_tables(bill), _BILLS, strict=False)]
     parts = [
