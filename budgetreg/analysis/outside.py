@@ -57,7 +57,7 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
     for k in [plan.full_row, *few[:1]]:
         n = min(plan.n_train, int(total / (k * price)))
         if n > 1:
-            found.append(_candidate(_series(best.series, plan, k, n, k * n * price), best.series, n))
+            found.append(_candidate(best.series, plan, k, n, k * n * price))
     return found
 
 
@@ -107,23 +107,17 @@ def _beside(best: Series, k: int, points: pd.DataFrame) -> Series:
     )
 
 
-def _candidate(series: Series, best: Series, n: int) -> Candidate:
-    """Return errors after n rows as a candidate, which is behind the best by differences of repetitions."""
-    curves = ResampledCurves([series, best], _MEASURE, "attributes")
-    errors, least = (curves.rows(each).end for each in (series, best))
-    end = series.points.iloc[-1]
-    paid, cost = float(end["attributes"]), float(end.get(COST, np.nan))
-    return Candidate(series, n, paid, cost, mean_error(errors), difference(errors, least), np.nan, outside=True)
-
-
-def _series(best: Series, plan: Plan, k: int, n: int, cost: float) -> Series:
-    """Return the errors after n rows with k attributes each, with the repetitions of the best candidate."""
+def _candidate(best: Series, plan: Plan, k: int, n: int, cost: float) -> Candidate:
+    """Return boosting after n rows with k attributes each, compared with the best in the same repetitions."""
     repetitions = sorted(best.points["repetition"].unique().tolist())
-    errors = [_error(plan, repetition, k, n) for repetition in repetitions]
+    errors = np.array([_error(plan, repetition, k, n) for repetition in repetitions])
     points = pd.DataFrame({"repetition": repetitions, "examples": n, "attributes": n * k, _MEASURE: errors})
     if plan.prices:
         points[COST] = cost
-    return _beside(best, k, points)
+    least = ResampledCurves([best], _MEASURE, "attributes").rows(best).end
+    paid, spent = float(n * k), cost if plan.prices else np.nan
+    error, behind = mean_error(errors), difference(errors, least)
+    return Candidate(_beside(best, k, points), n, paid, spent, error, behind, np.nan, outside=True)
 
 
 def _error(plan: Plan, repetition: int, k: int, n: int) -> float:

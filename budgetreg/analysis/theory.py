@@ -59,7 +59,6 @@ def excess_bound(C: np.ndarray, k: int, design: np.ndarray | None = None, tangen
     d = len(C) - 1
     subsets = uniform_subsets(d, k) if design is None else design
     i, j = np.triu_indices(d + 1)
-    basis = None if tangent is None else np.stack([direction[i, j] for direction in tangent])
     information = _information(C, np.column_stack([subsets, np.full(len(subsets), d)]))
     inverse = np.linalg.inv(C[:-1, :-1])
     w = inverse @ C[:-1, -1]
@@ -67,7 +66,8 @@ def excess_bound(C: np.ndarray, k: int, design: np.ndarray | None = None, tangen
     for column, (a, b) in enumerate(zip(i, j, strict=True)):
         if a < d:
             J[:, column] = inverse[:, a] if b == d else -inverse[:, a] * w[b] - (a != b) * inverse[:, b] * w[a]
-    if basis is not None:
+    if tangent is not None:
+        basis = tangent[:, i, j]
         information, J = basis @ information @ basis.T, J @ basis.T
     values, vectors = np.linalg.eigh(information)
     learned = values > len(values) * np.finfo(float).eps * values[-1]

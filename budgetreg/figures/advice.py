@@ -8,10 +8,10 @@ import numpy as np
 from rich.table import Column, Table
 
 from budgetreg.analysis.comparisons import Candidate
-from budgetreg.analysis.intervals import FEWEST, Estimate
+from budgetreg.analysis.intervals import FEWEST
 from budgetreg.figures import canvas
 from budgetreg.figures.canvas import Drawn, Figure, across
-from budgetreg.figures.captions import about_settings, amount, flowing, repetitions_of, rounded, with_interval
+from budgetreg.figures.captions import about_settings, amount, flowing, in_full, repetitions_of, rounded, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
 from budgetreg.figures.tables import OF_LABELS, new_table
@@ -98,13 +98,13 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     others = [other for other in others if other not in beyond]
     ahead = [
         f"outside this tool, scikit-learn's gradient boosting is clearly better: {_who(each)}, error "
-        f"{_estimate(each.error)}"
+        f"{in_full(each.error)}"
         for each in candidates
         if each.outside and each.behind.high < 0
     ]
     for_total = f"With {_amount(candidates, total)},"
     if _is_useless(best, y):
-        least = f"The lowest error, {_estimate(best.error)}, is that of {_who(best)}."
+        least = f"The lowest error, {in_full(best.error)}, is that of {_who(best)}."
         verdict = f"{for_total} no learner is better than the {y.constant} predictor: do not buy. {least}"
         return [verdict, *ahead, *_not_paid(beyond)]
     useless = [other for other in others if _is_useless(other, y)]
@@ -112,10 +112,10 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     worse = [other for other in useful if other.is_worse]
     level = [other for other in useful if not other.is_worse]
     if level:
-        verdict = f"{for_total} {_who(best)} has the lowest error, {_estimate(best.error)}. "
+        verdict = f"{for_total} {_who(best)} has the lowest error, {in_full(best.error)}. "
         verdict += f"After {repetitions_of([best.series])} it is open whether that is the best."
     else:
-        verdict = f"{for_total} {_who(best)} is best: error {_estimate(best.error)}."
+        verdict = f"{for_total} {_who(best)} is best: error {in_full(best.error)}."
     if best.beyond:
         verdict += f" This total does not pay for what tuning looks at: {_name(best)} is billed {amount(best.billed)}."
     if isnan(best.best_in):  # without intervals
@@ -172,7 +172,7 @@ def _other_kind(
         return f"{kind}: {'of no use' if tried else 'none that this total pays for' if unpaid else 'not tried'}"
     closest = next((other for other in compared if not other.is_worse), compared[0])
     clearly = "clearly" if closest.is_worse else "not clearly"
-    return f"nearest with {kind}: {_who(closest)}, {clearly} worse, by {_estimate(closest.behind)}"
+    return f"nearest with {kind}: {_who(closest)}, {clearly} worse, by {in_full(closest.behind)}"
 
 
 def about_full_rows(candidates: Sequence[Candidate]) -> str:
@@ -370,7 +370,3 @@ def _name(candidate: Candidate) -> str:
 
 def _names(candidates: Iterable[Candidate]) -> str:
     return ", ".join(map(_name, candidates))
-
-
-def _estimate(estimate: Estimate) -> str:
-    return with_interval(estimate).replace("(", "(90 % interval ")

@@ -136,6 +136,11 @@ def with_interval(estimate: Estimate) -> str:
     return number if isnan(estimate.low) else f"{number} ({low} to {high})"
 
 
+def in_full(estimate: Estimate) -> str:
+    """Return a number with its interval, and what kind of interval that is."""
+    return with_interval(estimate).replace("(", "(90 % interval ")
+
+
 def rounded(estimate: Estimate) -> tuple[str, str, str]:
     """Return a number and the ends of its interval as text, with two digits of half the interval's width.
 

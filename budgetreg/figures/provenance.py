@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from budgetreg.common.notices import right
 from budgetreg.config.nested import common, deciding_options, flatten, option_text, show
@@ -20,7 +20,7 @@ _ABOUT = (
 _TEST = "test (not charged)"
 _ABOUT_TEST = "Tests look at all attributes of the test examples. No bill includes them: they only measure the error."
 _PARTS = ("learning", "pilot in it", "tuning: other cells", "tuning: full rows", "in all, at least")
-_IN_MONEY = ("learning", "tuning: other cells", "tuning: full rows", "in all, at least")
+_IN_MONEY = tuple(part for part in _PARTS if part != "pilot in it")
 
 
 def bill(series: Sequence[Series]) -> PagePart:
@@ -60,57 +60,42 @@ def _pilot(series: Series) -> str:
 
 
 _DIGITS = 12  # of a digest
-_UNKNOWN = "not recorded"
 _Source = tuple[tuple[str, str], ...]
 """Versions, commit and processor as texts."""
 _YES_NO: Mapping[Any, str] = {True: "yes", False: "no"}
 
 
-class Computed(NamedTuple):
-    """A run, or a cell of merged results.
-
-    Attributes
-    ----------
-    name : str
-        What the page calls it.
-    cell : RecordedCell
-        Its configuration, its data and what computed it.
-    files : mapping of str to str
-        SHA-256 of its files, by name; empty if they hold other cells, too.
-    """
-
-    name: str
-    cell: RecordedCell
-    files: Mapping[str, str] = {}
-
-
-def provenance(computed: Sequence[Computed], promised: Iterable[tuple[str, str]]) -> PagePart:
+def provenance(
+    cells: Sequence[RecordedCell], promised: Iterable[tuple[str, str]], files: Mapping[str, Mapping[str, str]] = {}
+) -> PagePart:
     """Return the part of a section on where its results come from.
 
     Parameters
     ----------
-    computed : sequence of Computed
-        At least one.
+    cells : sequence of RecordedCell
+        Cells of merged results, or runs with the names that the page gives them; at least one.
     promised : iterable of (str, str)
         Learners, and how closely their numbers are the same when they are computed again.
+    files : mapping of str to mapping, optional
+        SHA-256 of the files of each run, by the name of the run and of the file.
     """
     learners: dict[str, list[str]] = {}
     for learner, promise in dict.fromkeys(promised):
         learners.setdefault(promise, []).append(learner)
     text = [f"Computing the results of {', '.join(names)} again gives {line}." for line, names in learners.items()]
-    sources = list(dict.fromkeys(source for each in computed for source in _sources(each)))
-    tables = [*_configurations(computed), _digests(computed, sources), _data(computed)]
+    sources = list(dict.fromkeys(source for cell in cells for source in map(_described, cell.sources)))
+    tables = [*_configurations(cells), _digests(cells, files, sources), _data(cells)]
     for number, source in enumerate(sources, 1):
         caption = f"What computed them, source {number}" if sources[1:] else "What computed them"
         tables.append(listing(caption, ("what", "value"), source))
     return PagePart("Settings and provenance", text, tables=tables, folded=True)
 
 
-def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:
+def _configurations(cells: Sequence[RecordedCell]) -> Iterator[PageTable]:
     """Give what all configurations share, and what each has besides."""
     configs = [
-        {key: value for key, value in deciding_options(each.cell.config).items() if value not in (None, "")}
-        for each in computed
+        {key: value for key, value in deciding_options(cell.config).items() if value not in (None, "")}
+        for cell in cells
     ]
     shared = common(configs)
     several = len(configs) > 1
@@ -120,28 +105,30 @@ def _configurations(computed: Sequence[Computed]) -> Iterator[PageTable]:
     yield listing(caption, ("key", "value"), rows, [note])
     if several:
         others = [
-            (each.name, ", ".join(f"{key}={option_text(key, config[key], in_full=True)}" for key in rest))
-            for each, config in zip(computed, configs, strict=True)
+            (cell.name, ", ".join(f"{key}={option_text(key, config[key], in_full=True)}" for key in rest))
+            for cell, config in zip(cells, configs, strict=True)
             for rest in [sorted(config.keys() - shared.keys())]
         ]
         yield listing("Configuration of each, besides", ("run", "keys and values"), others)
 
 
-def _digests(computed: Sequence[Computed], sources: Sequence[_Source]) -> PageTable:
+def _digests(
+    cells: Sequence[RecordedCell], files: Mapping[str, Mapping[str, str]], sources: Sequence[_Source]
+) -> PageTable:
     """Return the digests of configurations and files, and the numbers of what computed each."""
-    files = list(dict.fromkeys(name for each in computed for name in each.files))
-    heads = ("run", *right("repetitions asked for"), "configuration", *files, *(["source"] if sources[1:] else []))
+    names = list(dict.fromkeys(name for of_run in files.values() for name in of_run))
+    heads = ("run", *right("repetitions asked for"), "configuration", *names, *(["source"] if sources[1:] else []))
     rows = []
-    for each in computed:
-        numbers = [str(sources.index(source) + 1) for source in dict.fromkeys(_sources(each))]
-        digests = [each.cell.digest, *(each.files.get(name, "-") for name in files)]
-        row = [each.name, each.cell.repetitions, *(digest[:_DIGITS] for digest in digests)]
+    for cell in cells:
+        numbers = [str(sources.index(source) + 1) for source in dict.fromkeys(map(_described, cell.sources))]
+        digests = [cell.digest, *(files[cell.name][name] for name in names)]
+        row = [cell.name, cell.repetitions, *(digest[:_DIGITS] for digest in digests)]
         rows.append([*row, *([", ".join(numbers)] if sources[1:] else [])])
     return listing(f"SHA-256, first {_DIGITS} digits", heads, rows)
 
 
-def _data(computed: Sequence[Computed]) -> PageTable:
-    described = {str(each.cell.data["fingerprint"]): each.cell.data for each in computed}
+def _data(cells: Sequence[RecordedCell]) -> PageTable:
+    described = {str(cell.data["fingerprint"]): cell.data for cell in cells}
     rows = (
         (data["name"], f"{data['n_train']:,}", f"{data['n_test']:,}", f"{data['d']:,}", fingerprint)
         for fingerprint, data in described.items()
@@ -150,13 +137,8 @@ def _data(computed: Sequence[Computed]) -> PageTable:
     return listing("Data", heads, rows)
 
 
-def _sources(computed: Computed) -> Iterator[_Source]:
-    """Give what computed a run, in its last call and earlier ones."""
-    yield from (tuple(_described(source)) for source in computed.cell.sources)
-
-
-def _described(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Give the versions, the commit and the processor of a source, as text."""
+def _described(source: Mapping[str, Any]) -> _Source:
+    """Return the versions, the commit and the processor of what computed a run, as text."""
     git = source.get("git") or {}
     known = {
         **(source.get("versions") or {}),
@@ -164,4 +146,4 @@ def _described(source: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "source changed since the commit": _YES_NO.get(git.get("dirty")),
         **(source.get("processor") or {"processor": None}),
     }
-    yield from ((key, _UNKNOWN if value is None else show(value)) for key, value in flatten(known).items())
+    return tuple((key, "not recorded" if value is None else show(value)) for key, value in flatten(known).items())

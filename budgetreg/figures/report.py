@@ -17,9 +17,9 @@ from budgetreg.common.files import content_of_regular, files_below, refuse_forei
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import damage_reported
 from budgetreg.figures import advice
-from budgetreg.figures.captions import repetitions_of, rounded_texts, with_interval
+from budgetreg.figures.captions import in_full, repetitions_of, rounded_texts
 from budgetreg.figures.page import GENERATOR, PagePart, PageTable, Section, drawn, html, image_of, listing, page_table
-from budgetreg.figures.provenance import Computed, bill, provenance
+from budgetreg.figures.provenance import bill, provenance
 from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.figures.tables import (
     ABOUT_ESTIMATES,
@@ -197,8 +197,8 @@ def _best(series: Sequence[Series]) -> Iterator[str]:
 
 
 def _ending(candidate: Candidate) -> str:
-    error = with_interval(candidate.error).replace("(", "(90 % interval ")
-    return f"{error}, after {candidate.attributes:,.0f} attributes of {candidate.examples:,} examples"
+    after = f"after {candidate.attributes:,.0f} attributes of {candidate.examples:,} examples"
+    return f"{in_full(candidate.error)}, {after}"
 
 
 def _savings(series: Sequence[Series]) -> PagePart:
@@ -262,18 +262,18 @@ def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section
     DataError
         If no repetition of any is finished, or a file is damaged.
     """
-    by_kind: dict[_Kind, list[RunStatus]] = {}
+    by_kind: dict[_Kind, list[Path]] = {}
     shown = {run.folder: 0 if run.damage else _repetitions(run.folder) for run in runs}
     for run in runs:
         if shown[run.folder]:
-            by_kind.setdefault(_kind(run.folder), []).append(run)
+            by_kind.setdefault(_kind(run.folder), []).append(run.folder)
     if not by_kind:
         why = next((run.damage for run in runs if run.damage), "the command that made it resumes")
         finished, planned = (sum(getattr(run, name) for run in runs) for name in ("finished", "planned"))
         counts = f"{finished} of {planned} repetitions, and no table"
         raise DataError(f"{place}: nothing is finished yet ({counts}); {why}")
     warnings, states = _unfinished(place, runs, sum(shown.values()))
-    sections = [_section(place, kind, [run.folder for run in some]) for kind, some in by_kind.items()]
+    sections = [_section(place, kind, folders) for kind, folders in by_kind.items()]
     if states and sections[1:]:
         yield Section("Runs that are not complete", "unfinished", (), warnings, states)
         warnings, states = [], []
@@ -283,13 +283,13 @@ def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section
 
 def _kind(folder: Path) -> _Kind:
     first, *_ = read_folder(folder)
-    total = first.config.get("total")
-    advised = folder.parent if (folder.parent / f"{advice.NAME}.txt").is_file() and isinstance(total, int) else None
+    total = first.config.get("total") or 0
+    advised = total > 0 and (folder.parent / f"{advice.NAME}.txt").is_file()
     return _Kind(
         fitted=first.config.get("dataset", {}).get("split") == ALL,
         of_subspaces=first.of_subspaces,
-        advised=advised,
-        total=total if advised and isinstance(total, int) else 0,
+        advised=folder.parent if advised else None,
+        total=total if advised else 0,
     )
 
 
@@ -303,15 +303,15 @@ def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
         section = about_runs(series, folders)
     manifests = {folder: run_manifest(folder) for folder in folders}
     notes = list(dict.fromkeys(note for manifest in manifests.values() for note in manifest.get("notes", ())))
-    computed = [
-        Computed(_name(place, folder), cell, {name: manifest["tables"].get(name, "-") for name in _DIGESTED})
-        for folder, manifest in manifests.items()
-        for cell in cells_of(manifest)
-    ]
+    cells, files = [], {}
+    for folder, manifest in manifests.items():
+        name, (cell,) = _name(place, folder), cells_of(manifest)
+        cells.append(replace(cell, name=name))
+        files[name] = {file: manifest["tables"].get(file, "-") for file in _DIGESTED}
     promised = [(manifest["algo"], manifest["promised"]) for manifest in manifests.values() if "promised" in manifest]
-    source = provenance(computed, promised)
+    source = provenance(cells, promised, files)
     parts = [*section.parts, bill(series), *([PagePart("Remarks on the runs", points=notes)] if notes else []), source]
-    return Section(section.title, section.kind, section.findings, parts=parts)
+    return replace(section, parts=parts)
 
 
 def _repetitions(folder: Path) -> int:
@@ -425,7 +425,6 @@ def section_of_figure(folder: Path) -> Section:
     series = labelled(read_folder(folder))
     pictures = [image_of(path) for path in sorted(folder.glob("curves*.png"))]
     claims, savings = _rows(folder / CLAIMS), _rows(folder / SAVINGS)
-    computed = [Computed(cell.name, cell) for cell in cells_of(manifest)]
     parts = [
         PagePart("Figure", pictures=pictures),
         PagePart("Claims and verdicts", tables=[_claims(claims)] if claims else []),
@@ -435,7 +434,7 @@ def section_of_figure(folder: Path) -> Section:
         ),
         PagePart("How this differs from the paper", points=manifest["differs"]),
         bill(series),
-        provenance(computed, manifest["promised"].items()),
+        provenance(cells_of(manifest), manifest["promised"].items()),
     ]
     findings = [manifest["title"], *([_tally(claims)] if claims else [])]
     shown = [part for part in parts if part.pictures or part.tables or part.points]

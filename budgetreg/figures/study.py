@@ -64,15 +64,10 @@ def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict
         complete, bought = ([getattr(each.error, name) for each in history] for name in ("complete", "as_bought"))
         ours: dict[str, Any] = {"color": COLOURS["indigo"], "marker": "o", "linewidth": 2.6, "elinewidth": 1.5}
         entries["estimated error, 90 % interval"] = _draw_intervals(ax, spent, complete, **ours)
-        as_bought: dict[str, Any] = {
-            "color": COLOURS["slate"],
-            "marker": "s",
-            "linewidth": 1.5,
-            "elinewidth": 1.0,
-            "markersize": 5,
-        }
         aside = spent + _ASIDE * spent[-1]
-        entries["with as many attributes as were bought"] = _draw_intervals(ax, aside, bought, **as_bought)
+        entries["with as many attributes as were bought"] = _draw_intervals(
+            ax, aside, bought, color=COLOURS["slate"], marker="s", linewidth=1.5, elinewidth=1.0, markersize=5
+        )
         if last.further:
             ahead: dict[str, Any] = {"color": COLOURS["lilac"], "linewidth": 1.5}
             spending, errors = zip(*last.further, strict=True)

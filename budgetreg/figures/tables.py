@@ -375,20 +375,11 @@ def bill_tables(bill: StudyBill) -> Iterator[Table]:
     yield table(heads, rows)
     if bill.by_order.empty:
         return
-    heads = ("order", *right("asked", "paid", "on order", "unavailable", bill.unit), "")
-    yield table(
-        heads,
-        (
-            (
-                "none" if number == UNORDERED else number,
-                "" if number == UNORDERED else exact_money(asked),
-                *counts,
-                exact_money(cost),
-                "cancelled" if cancelled else "",
-            )
-            for number, asked, *counts, cost, cancelled in bill.by_order.itertuples(index=False)
-        ),
-    )
+    filled = table(("order", *right("asked", "paid", "on order", "unavailable", bill.unit), ""), ())
+    for number, asked, *counts, cost, cancelled in bill.by_order.itertuples(index=False):
+        order = ("none", "") if number == UNORDERED else (str(number), exact_money(asked))
+        filled.add_row(*order, *map(str, counts), exact_money(cost), "cancelled" if cancelled else "")
+    yield filled
 
 
 def exact_money(value: float) -> str:
