@@ -91,7 +91,7 @@ def recorded(rows: Sequence[Mapping[str, str]], candidates: Sequence[Candidate])
 
 def _recorded(row: Mapping[str, str], best: Series) -> Candidate:
     error, behind = (Estimate(*(_number(row[f"{name}{end}"]) for end in _ENDS)) for name in ("error", "worse_by"))
-    series = _beside(best, best.d if row["k"] == EVERY else int(row["k"]), best.points.iloc[:0])
+    series = _beside(best, best.d if row["k"] == EVERY else int(row["k"]))
     paid, cost = _number(row["attributes"]), _number(row.get(COST, ""))
     return Candidate(series, int(row["examples"]), paid, cost, error, behind, np.nan, outside=True)
 
@@ -100,24 +100,20 @@ def _number(text: str) -> float:
     return float(text) if text else np.nan  # such as the interval of few repetitions
 
 
-def _beside(best: Series, k: int, points: pd.DataFrame) -> Series:
-    """Return curves from outside on the data of the best candidate."""
-    return replace(
-        best, algo=NAME, label=NAME, k=k, points=points, runs=pd.DataFrame(), config={**best.config, "algo": {}}
-    )
+def _beside(best: Series, k: int) -> Series:
+    """Return a series from outside on the data of the best candidate, without points."""
+    points, config = best.points.iloc[:0], {**best.config, "algo": {}}
+    return replace(best, algo=NAME, label=NAME, k=k, points=points, runs=pd.DataFrame(), config=config)
 
 
 def _candidate(best: Series, plan: Plan, k: int, n: int, cost: float) -> Candidate:
     """Return boosting after n rows with k attributes each, compared with the best in the same repetitions."""
     repetitions = sorted(best.points["repetition"].unique().tolist())
     errors = np.array([_error(plan, repetition, k, n) for repetition in repetitions])
-    points = pd.DataFrame({"repetition": repetitions, "examples": n, "attributes": n * k, _MEASURE: errors})
-    if plan.prices:
-        points[COST] = cost
     least = ResampledCurves([best], _MEASURE, "attributes").rows(best).end
     paid, spent = float(n * k), cost if plan.prices else np.nan
     error, behind = mean_error(errors), difference(errors, least)
-    return Candidate(_beside(best, k, points), n, paid, spent, error, behind, np.nan, outside=True)
+    return Candidate(_beside(best, k), n, paid, spent, error, behind, np.nan, outside=True)
 
 
 def _error(plan: Plan, repetition: int, k: int, n: int) -> float:
