@@ -18,7 +18,6 @@ attribute was seen twice on average. Without ``at``, the kinds ``ratio``, ``spre
 last point that all their curves reach.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +43,7 @@ from budgetreg.config.options import (
     Options,
     Requirement,
     checked,
+    matching,
     one_of,
 )
 from budgetreg.runs.series import Series, of
@@ -295,13 +295,9 @@ def _is_within(value: Any) -> bool:
     return len(ends) == 2 and bool(known) and all(map(NUMBER.accepts, known)) and known == sorted(known)
 
 
-def _is_multiple(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(rf"\d+(\.\d+)?{_PER_RATIO}", value) is not None
-
-
 _LEARNER = NAME | MAPPING
 _WITHIN = Requirement("two increasing numbers, one of them perhaps null", _is_within)
-_MULTIPLE = Requirement(f"a multiple of d/k such as 2{_PER_RATIO}", _is_multiple)
+_MULTIPLE = matching(f"a multiple of d/k such as 2{_PER_RATIO}", rf"\d+(\.\d+)?{_PER_RATIO}")
 _OPTIONS: Options = {
     "a": Option("the learner", _LEARNER),
     "b": Option("the other learner", _LEARNER),

@@ -118,7 +118,7 @@ class ResampledCurves:
     """
 
     def __init__(self, series: Sequence[Series], measure: str, x: str) -> None:
-        self.series, self.measure, self.x = series, measure, x
+        self.measure, self.x = measure, x
         if any(measure not in curve.points for curve in series):
             raise Incomparable(f"curves without a column {measure}")
         shared = set.intersection(*(set(curve.points["repetition"]) for curve in series))

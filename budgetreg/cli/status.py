@@ -89,5 +89,4 @@ def _of_merged(merged: Mapping[Path, str], damage: list[str]) -> Iterator[_Reaso
             damage.append(str(error))
             yield str(folder), "all cells", "damaged", str(error)
             continue
-        for problem in problems:
-            yield str(folder), problem.cell, problem.state, problem.why
+        yield from ((str(folder), *problem) for problem in problems)

@@ -197,7 +197,9 @@ def option(*declaration: Any, **attributes: Any) -> Any:
     A field whose key is required, or does not exist in the section, is None until it is read.
     """
     declared = Option(*declaration, **attributes)
-    return field(default=None if declared.default is REQUIRED else declared.default, metadata={"option": declared})
+    default = None if declared.default is REQUIRED else declared.default
+    given = {"default_factory": lambda: default} if isinstance(default, list | dict) else {"default": default}
+    return field(**given, metadata={"option": declared})
 
 
 def options_of(record: type) -> Options:

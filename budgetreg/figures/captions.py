@@ -12,7 +12,7 @@ from budgetreg.algorithms import registry
 from budgetreg.analysis.intervals import Estimate
 from budgetreg.common.notices import in_one_line
 from budgetreg.config.nested import common, distinguishing_options, flatten, show
-from budgetreg.figures.specification import PLAIN, Drawing, axes_of
+from budgetreg.figures.specification import Drawing, axes_of
 from budgetreg.runs.series import Series
 
 _WIDTH = 100
@@ -50,7 +50,7 @@ def caption(title: str, paragraphs: Iterable[str]) -> str:
     return "\n\n".join([in_one_line(title), *paragraphs]) + "\n"
 
 
-def about_curves(series: Sequence[Series], remarks: Iterable[str], drawing: Drawing = PLAIN) -> list[str]:
+def about_curves(series: Sequence[Series], remarks: Iterable[str], drawing: Drawing) -> list[str]:
     """Return the paragraphs about curves: the axes, then what each curve is.
 
     Parameters
@@ -59,7 +59,7 @@ def about_curves(series: Sequence[Series], remarks: Iterable[str], drawing: Draw
         The curves of the figure.
     remarks : iterable of str
         Sentences about the drawing, such as which points are not shown.
-    drawing : Drawing, optional
+    drawing : Drawing
         What a recipe asks for.
     """
     panels = drawing.split(series)

@@ -13,7 +13,7 @@ from budgetreg.analysis.intervals import Estimate, basic, of_ratio, percentile
 from budgetreg.figures import canvas
 from budgetreg.figures.canvas import Axes, Drawn, End, Line2D, across, beside, grid, label_ends, set_ticks
 from budgetreg.figures.captions import about_settings, flowing, repetitions_of
-from budgetreg.figures.looks import VARIANTS, Looks, is_heavy, look_of, looks_of, shows_variants, style, within_learner
+from budgetreg.figures.looks import VARIANTS, is_heavy, look_of, looks_of, shows_variants, style, within_learner
 from budgetreg.figures.specification import PAID, PAID_COST, Axis, Drawing, axes_of
 from budgetreg.runs.series import Series, along, budgets_of, common_unit, of
 
@@ -161,12 +161,7 @@ def draw_relative(series: Sequence[Series], drawing: Drawing) -> Drawn:
             _draw_points(place.ax, at * factor, ratios, line)
             ends.setdefault(place.ax, []).append(End(drawing.title(curves), at[-1] * factor, ratios[-1].value, colour))
         across(place.ax, 1)
-        place.ax.set(xscale="log", yscale="log")
-        set_ticks(place.ax)
-        grid(place.ax)
-        if place.lowest:
-            place.ax.set_xlabel(drawn.below(x.text))
-        place.name_y(f"{wanted} (log scale)", shared=drawing.share_y)
+        _make_logarithmic(drawn, place, x, f"{wanted} (log scale)", drawing)
     drawn.finish(drawing.finding, {"bar: 90 % interval": Line2D([], [], **_BAR)}, drawing.note)
     label_ends(drawn.figure, ends)
     text = (
@@ -187,10 +182,15 @@ def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
     sizes = {k: {"markersize": 3 + 1.2 * at} if budgets[1:] else {} for at, k in enumerate(budgets)}
     drawn, panels = _panels(series, drawing)
     for place, in_panel in panels:
-        _draw_bills(place.ax, in_panel, looks, sizes, x, y)
-        if place.lowest:
-            place.ax.set_xlabel(drawn.below(x.text))
-        place.name_y(y.text, shared=drawing.share_y)
+        paid = [float(along(x.column, curve, curve.mean)[-1]) for curve in in_panel]
+        aside = dict(zip(looks, beside(len(looks), _SPREAD * np.log2(max(paid) / min(paid))), strict=True))
+        for at, curve in zip(paid, in_panel, strict=True):
+            comparison = ResampledCurves([curve], y.column, "examples")
+            error = of_ratio(comparison.means(curve).end, comparison.repetitions)
+            look = {**looks[curve.label], **sizes[curve.config["k"]]}
+            _draw_points(place.ax, [at * aside[curve.label]], [error], look)
+        across(place.ax, y.zero)
+        _make_logarithmic(drawn, place, x, y.text, drawing)
     entries = {label: Line2D([], [], **look) for label, look in looks.items()}
     entries["90 % interval"] = Line2D([], [], **_BAR)
     drawn.finish(drawing.finding, entries, drawing.note, drawn.legend_columns([*entries, drawing.note]))
@@ -270,6 +270,16 @@ def _panels(
     for place, part in zip(drawn.places, parts, strict=True):
         place.ax.set_title(canvas.folded(drawing.title(part)), loc="left", fontsize=10)
     return drawn, list(zip(drawn.places, parts, strict=True))
+
+
+def _make_logarithmic(drawn: canvas.Panels, place: canvas.Panel, x: Axis, wanted: str, drawing: Drawing) -> None:
+    """Give a panel two logarithmic axes, and say what they are."""
+    place.ax.set(xscale="log", yscale="log")
+    set_ticks(place.ax)
+    grid(place.ax)
+    if place.lowest:
+        place.ax.set_xlabel(drawn.below(x.text))
+    place.name_y(wanted, shared=drawing.share_y)
 
 
 def _label(learner: tuple[str, str]) -> str:
@@ -369,24 +379,6 @@ def _slope(points: Mapping[float, Estimate]) -> float:
     """Return the slope from the first to the last point of a learner on logarithmic axes; infinite for one point."""
     first, last = min(points), max(points)
     return float(np.log(points[last].value / points[first].value) / np.log(last / first)) if last > first else np.inf
-
-
-def _draw_bills(
-    ax: Axes, series: Sequence[Series], looks: Looks, sizes: Mapping[object, Mapping[str, float]], x: Axis, y: Axis
-) -> None:
-    """Draw a panel: a marker for each learner and k, of the size of that k."""
-    paid = [float(along(x.column, curve, curve.mean)[-1]) for curve in series]
-    factors = beside(len(looks), _SPREAD * np.log2(max(paid) / min(paid)))
-    aside = dict(zip(looks, factors, strict=True))
-    for at, curve in zip(paid, series, strict=True):
-        comparison = ResampledCurves([curve], y.column, "examples")
-        error = of_ratio(comparison.means(curve).end, comparison.repetitions)
-        look = {**looks[curve.label], **sizes[curve.config["k"]]}
-        _draw_points(ax, [at * aside[curve.label]], [error], look)
-    across(ax, y.zero)
-    ax.set(xscale="log", yscale="log")
-    set_ticks(ax)
-    grid(ax)
 
 
 def _draw_ratio(ax: Axes, row: int, ratio: Estimate, colour: str, marker: str) -> None:

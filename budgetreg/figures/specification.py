@@ -19,10 +19,10 @@ from budgetreg.config.options import (
     NOTHING,
     POSITIVE,
     TEXT,
-    Option,
     Requirement,
     checked,
     one_of,
+    option,
     options_of,
 )
 from budgetreg.data import registry
@@ -39,11 +39,6 @@ _VERDICTS = Requirement(
     ),
 )
 _LEARNER = NAME | MAPPING | NOTHING
-
-
-def _key(what: str, must: Requirement, default: Any = None) -> Any:
-    """Declare a key that a recipe may set: what it is, what it must be, and its value elsewhere."""
-    return field(default_factory=lambda: default, metadata={"option": Option(what, must, default)})
 
 
 @dataclass(frozen=True)
@@ -116,34 +111,34 @@ class Drawing:
         A remark in the legend.
     """
 
-    kind: str = _key(
+    kind: str = option(
         "the kind of figure", one_of("curves", "dots", "scaling", "paired", "ratios", "relative"), "curves"
     )
-    also: Mapping[str, str] = _key("the kinds of further figures, by the ends of their names", _FURTHER, {})
-    x: str | None = _key("the variable on the x axis", one_of(*ALONG) | NOTHING)
-    x_scale: str = _key("the scale of the x axis", one_of("log", "linear"), "log")
-    y_scale: str = _key("the scale of the y axis", one_of("auto", "log", "linear"), "auto")
-    measure: str | None = _key("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING)
-    panels: Sequence[str] = _key("what has a panel for each value", NAME | LIST, ["dataset"])
-    titles: Mapping[str, str] = _key("the titles of panels", MAPPING, {})
-    finding: str = _key("the figure's title: what it shows", TEXT, "")
-    rests_on: Mapping[str, Sequence[str]] = _key("the claims that the title rests on, by verdict", _VERDICTS, {})
-    band: str = _key("the band", one_of("interval", "spread"), "interval")
-    named: Sequence[str] = _key("the learners with bands", LIST, [])
-    names: Mapping[str, str] = _key("what labels are called", MAPPING, {})
-    of: str | Mapping[str, object] | None = _key("the learner that is compared with others", _LEARNER)
-    columns: str | None = _key("the key that has a panel of relative errors for each value", NAME | NOTHING)
-    against: str | Mapping[str, object] | None = _key("the learner that others are compared with", _LEARNER)
-    until: float | None = _key("the last x of curves that is shown", POSITIVE | NOTHING)
-    top: float | None = _key("where the y axis ends", POSITIVE | NOTHING)
-    bottom: float | None = _key("where the y axis begins", POSITIVE | NOTHING)
-    published_as: str = _key("how published numbers are drawn", one_of("curves", "points"), "curves")
-    bound: bool = _key("whether the bound for normal data is drawn", FLAG, False)
-    share_y: bool = _key("whether all panels have the same y axis", FLAG, True)
-    row: bool = _key("whether all panels stand in one row, above a legend", FLAG, False)
-    worst: str | None = _key("the key of which the worst value is shown", NAME | NOTHING)
-    over: str | None = _key("what a scaling goes along", NAME | NOTHING)
-    level: float | None = _key("the level that curves have to fall to", POSITIVE | NOTHING)
+    also: Mapping[str, str] = option("the kinds of further figures, by the ends of their names", _FURTHER, {})
+    x: str | None = option("the variable on the x axis", one_of(*ALONG) | NOTHING, None)
+    x_scale: str = option("the scale of the x axis", one_of("log", "linear"), "log")
+    y_scale: str = option("the scale of the y axis", one_of("auto", "log", "linear"), "auto")
+    measure: str | None = option("the column on the y axis", one_of(*MEASURES, *SUBSPACE_MEASURES) | NOTHING, None)
+    panels: Sequence[str] = option("what has a panel for each value", NAME | LIST, ["dataset"])
+    titles: Mapping[str, str] = option("the titles of panels", MAPPING, {})
+    finding: str = option("the figure's title: what it shows", TEXT, "")
+    rests_on: Mapping[str, Sequence[str]] = option("the claims that the title rests on, by verdict", _VERDICTS, {})
+    band: str = option("the band", one_of("interval", "spread"), "interval")
+    named: Sequence[str] = option("the learners with bands", LIST, [])
+    names: Mapping[str, str] = option("what labels are called", MAPPING, {})
+    of: str | Mapping[str, object] | None = option("the learner that is compared with others", _LEARNER, None)
+    columns: str | None = option("the key that has a panel of relative errors for each value", NAME | NOTHING, None)
+    against: str | Mapping[str, object] | None = option("the learner that others are compared with", _LEARNER, None)
+    until: float | None = option("the last x of curves that is shown", POSITIVE | NOTHING, None)
+    top: float | None = option("where the y axis ends", POSITIVE | NOTHING, None)
+    bottom: float | None = option("where the y axis begins", POSITIVE | NOTHING, None)
+    published_as: str = option("how published numbers are drawn", one_of("curves", "points"), "curves")
+    bound: bool = option("whether the bound for normal data is drawn", FLAG, False)
+    share_y: bool = option("whether all panels have the same y axis", FLAG, True)
+    row: bool = option("whether all panels stand in one row, above a legend", FLAG, False)
+    worst: str | None = option("the key of which the worst value is shown", NAME | NOTHING, None)
+    over: str | None = option("what a scaling goes along", NAME | NOTHING, None)
+    level: float | None = option("the level that curves have to fall to", POSITIVE | NOTHING, None)
     published: Published = field(default_factory=dict)
     note: str = ""
 

@@ -286,7 +286,7 @@ def savings_table(
         f"reference: {named}; ratio: what it needs / what the learner needs",
         *([f"{' and '.join(known)}: where the error is reached"] if known else []),
     ]
-    rows = _rows(needs, list(zip(*known.values(), strict=True)))
+    rows = _rows(needs, list(zip(*known.values(), strict=True)) or [()] * len(needs))
     return table(heads, rows, title=f"{series[0].dataset}: {y.label}"), "; ".join(about)
 
 
@@ -308,12 +308,11 @@ def _at_levels(series: Sequence[Series], needs: Sequence[Saving], measure: str, 
 
 def _rows(needs: Sequence[Saving], measures: Sequence[Sequence[str]]) -> Iterator[list[str]]:
     before = None
-    for i, need in enumerate(needs):
+    for need, at_level in zip(needs, measures, strict=True):
         factor = ["", "", ""]
         if need.reference not in ("", need.label):
             factor = [*_with_bound(need.factor, need.factor_is), need.reference]
         level = "" if need.error == before else f"{need.error:g}"
-        at_level = measures[i] if measures else []
         yield [level, need.label, *_with_bound(need.needed, need.needed_is), *at_level, *factor]
         before = need.error
 

@@ -21,7 +21,7 @@ from budgetreg.common.errors import ConfigError, UserError
 from budgetreg.common.files import content_of_regular, os_errors_explained, write_atomically
 from budgetreg.common.notices import plural
 from budgetreg.config import catalogue
-from budgetreg.config.options import FLAG, LIST, NUMBER, TEXT, Option, checked
+from budgetreg.config.options import FLAG, LIST, NUMBER, TEXT, checked, option, options_of
 from budgetreg.figures.captions import rounded_texts
 from budgetreg.runs.manifest import read_merged_manifest
 from budgetreg.runs.tables import CLAIMS, MANIFEST, SAVINGS, rows_of
@@ -37,14 +37,6 @@ _KINDS = {False: "paper", True: "learner of ours"}
 _MARKS = {HOLDS: "**holds**", UNDECIDED: "*open*", FAILS: "**fails**"}
 _COUNTED = {HOLDS: ("holds", "hold"), UNDECIDED: ("is open", "are open"), FAILS: ("fails", "fail")}
 _BOUNDS = {"": "", AT_LEAST: "≥ ", AT_MOST: "≤ "}
-_OPTIONS = {
-    "title": Option("the title of the page", TEXT),
-    "ours": Option("whether it is ours", FLAG, default=False),
-    "place": Option("its place among the pages", NUMBER, default=0),
-    "source": Option("the reference", TEXT, default=""),
-    "found": Option("what was found", TEXT, default=""),
-    "each_preset": Option("recipes whose presets are different data", LIST, default=[]),
-}
 _Row = Mapping[str, str]
 
 
@@ -68,12 +60,12 @@ class Findings:
         Recipes whose presets are different data, so that a claim counts once for each preset.
     """
 
-    title: str
-    ours: bool
-    place: float
-    source: str
-    found: str
-    each_preset: Sequence[str]
+    title: str = option("the title of the page", TEXT)
+    ours: bool = option("whether it is ours", FLAG, default=False)
+    place: float = option("its place among the pages", NUMBER, default=0)
+    source: str = option("the reference", TEXT, default="")
+    found: str = option("what was found", TEXT, default="")
+    each_preset: Sequence[str] = option("recipes whose presets are different data", LIST, default=[])
 
 
 def read_findings(folder: str) -> Findings:
@@ -90,7 +82,7 @@ def read_findings(folder: str) -> Findings:
         given = {} if path is None else tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
-    content = checked({"title": folder, **given}, _OPTIONS, f"{path}: ")
+    content = checked({"title": folder, **given}, options_of(Findings), f"{path}: ")
     found = re.sub(r"<!--.*?-->", "", content["found"]).strip()  # comments tie numbers to their tables
     return Findings(**{**content, "found": found})
 

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -414,8 +414,7 @@ read_once = cache(read_recipe)
 """Many runs belong to one recipe."""
 
 
-@dataclass(frozen=True)
-class CellProblem:
+class CellProblem(NamedTuple):
     """Why a cell is not what its recipe asks for.
 
     Attributes
