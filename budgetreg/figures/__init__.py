@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from budgetreg.common.files import content_of_regular, digest, write_atomically
+from budgetreg.common.notices import in_one_line
 from budgetreg.config import catalogue
-from budgetreg.figures.captions import caption
 from budgetreg.figures.specification import PLAIN, Drawing
 from budgetreg.runs.series import Series, labelled, read_folder
 
@@ -67,7 +67,8 @@ def plot(subject: Any, target: Path, name: str, drawing: Drawing | None = None) 
     with own_settings():
         shown = list(map(called, subject)) if drawing.kind not in ("advice", "study") else subject
         figure, title, paragraphs = draw(shown, drawing)
-        return write_figure(figure, caption(f"{name}: {title}", paragraphs), target, name)
+        caption = "\n\n".join([in_one_line(f"{name}: {title}"), *paragraphs])
+        return write_figure(figure, f"{caption}\n", target, name)
 
 
 def _without_recipe(series: Sequence[Series]) -> tuple[Sequence[Series], Drawing]:
@@ -115,22 +116,21 @@ class Receipt:
         self._made_from = digest(json.dumps([ingredients, versions, _source()], sort_keys=True).encode())
 
     def holds(self, names: Iterable[str]) -> bool:
-        """Whether the files of these names are those that were made from the same."""
+        """Whether the files of these names are as they were written, and made from what they depend on now."""
         try:
             return bool(json.loads(content_of_regular(self._path)) == self._content(names))
         except (OSError, ValueError):  # a file is missing, or the receipt is damaged
             return False
 
     def write(self, names: Iterable[str]) -> None:
-        """Note the files of these names as they are now; without one of them, the others never are current.
+        """Record the digests of the files of these names, which must exist.
 
         Raises
         ------
         UserError
             If it cannot be written.
         """
-        there = [name for name in names if (self._path.parent / name).is_file()]
-        write_atomically(self._path, f"{json.dumps(self._content(there), indent=1)}\n".encode())
+        write_atomically(self._path, f"{json.dumps(self._content(names), indent=1)}\n".encode())
 
     def _content(self, names: Iterable[str]) -> dict[str, object]:
         files = {name: digest((self._path.parent / name).read_bytes()) for name in sorted(names)}

@@ -231,22 +231,16 @@ def draw_advice(advised: tuple[Sequence[Candidate], int], drawing: Drawing) -> D
         error, low, high = np.array([(p.error.value, p.error.low, p.error.high) for p in points]).T
         x = np.array([_x(point, places) for point in points])
         beyond = np.array([point.beyond for point in points])
-        ax.errorbar(
-            x,
-            error,
-            np.nan_to_num([error - low, high - error]),  # no bar if the interval is unknown
-            label=None if algo in full else algo,
-            color=colour,
-            marker=marker,
-            **_BARS,
-        )
+        bars = np.nan_to_num([error - low, high - error])  # none if the interval is unknown
+        name = None if algo in full else algo
+        ax.errorbar(x, error, bars, label=name, color=colour, marker=marker, **_BARS)
         ax.plot(x[beyond], error[beyond], color=colour, marker=marker, **_UNPAID)
         _arrows(ax, x, error, high, top, colour)
     ax.set_xscale("log", base=2)
     ax.set_xticks([*budgets, *(places[algo] for algo in full)], [*map(str, budgets), *canvas.folded_ticks(full)])
     ax.minorticks_off()
-    for name in ax.get_xticklabels()[len(budgets) :]:
-        name.set(rotation=30, ha="right", rotation_mode="anchor")
+    for tick in ax.get_xticklabels()[len(budgets) :]:
+        tick.set(rotation=30, ha="right", rotation_mode="anchor")
     above = ax.get_ylim()[1]
     cut = any(np.fmax(each.error.value, each.error.high) > top for each in candidates)
     across(ax, y.zero, "grey")
@@ -308,15 +302,14 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
     )
     if any(each.outside for each in candidates):
         text += " boosting is scikit-learn's gradient boosting, outside this tool, and is listed below alone."
-    lines = [
-        f"k = {k}, {algo}: {examples} examples, {paid} attributes{''.join(f', {sum_} {unit}' for sum_ in cost)}, "
-        f"error {error}, worse by {behind}{'' if share == '-' else f', best in {share}'}{bill}"
-        f"{''.join(f', {head} {value}' for head, value in zip(measures.values(), more, strict=True))}"
-        for (k, algo, examples, paid, *cost, error, behind, share), bill, more in (
-            (_cells(each, unit), f", billed {amount(each.billed)}" if each.beyond else "", _of_labels(each, measures))
-            for each in candidates
-        )
-    ]
+    lines = []
+    for each in candidates:
+        k, algo, examples, paid, *cost, error, behind, share = _cells(each, unit)
+        parts = [f"k = {k}, {algo}: {examples} examples", f"{paid} attributes", *(f"{money} {unit}" for money in cost)]
+        parts += [f"error {error}", f"worse by {behind}", *([] if share == "-" else [f"best in {share}"])]
+        parts += [f"billed {amount(each.billed)}"] if each.beyond else []
+        parts += [f"{head} {value}" for head, value in zip(measures.values(), _of_labels(each, measures), strict=True)]
+        lines.append(", ".join(parts))
     verdict, *items = answer(candidates, total)
     said = "\n".join([flowing(verdict), *(flowing(f"- {item}", "  ") for item in items)])
     return [flowing(text), said, "\n".join(flowing(line, "  ") for line in lines), about_settings(series)]

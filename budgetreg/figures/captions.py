@@ -45,11 +45,6 @@ _IN_WORDS = {
 """By section, the keys that `about_config` puts in words, or that the curve already shows, such as checkpoints."""
 
 
-def caption(title: str, paragraphs: Iterable[str]) -> str:
-    """Return a caption: its first line, and paragraphs."""
-    return "\n\n".join([in_one_line(title), *paragraphs]) + "\n"
-
-
 def about_curves(series: Sequence[Series], remarks: Iterable[str], drawing: Drawing) -> list[str]:
     """Return the paragraphs about curves: the axes, then what each curve is.
 
