@@ -54,11 +54,8 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     unit = _unit(candidates)
     measures = _measures(candidates)
     billed = ["billed"] if any(each.beyond for each in candidates) else []
-    heads = (
-        *("k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "worse by", "best in"),
-        *billed,
-        *measures.values(),
-    )
+    heads = ["k", "learner", "examples", "attributes", *([unit] if unit else []), "error", "worse by", "best in"]
+    heads += [*billed, *measures.values()]
     of_tuning = "; boosting: scikit-learn's, outside this tool" if any(each.outside for each in candidates) else ""
     of_tuning += "; billed: with what tuning looked at, beyond the total" if billed else ""
     spent = f"{unit}: what was spent; " if unit else ""

@@ -439,7 +439,7 @@ def bounds(curves: Sequence[tuple[Series, pd.DataFrame]], column: str) -> tuple[
 
 
 def _theorem(series: Series) -> Theorem | None:
-    """Return a learner's theorem; none applies if the data set the origin."""
+    """Return a learner's theorem; None if the origin is learned from the data, as theorems take it as given."""
     learner = registry.read(series.config.get("algo", {}))
     moved = series.config.get("dataset", {}).get("center") == "revealed" or series.config.get("intercept") == "mean"
     return None if learner is None or moved else learner.theorem

@@ -267,12 +267,11 @@ def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section
     for run in runs:
         if shown[run.folder]:
             by_kind.setdefault(_kind(run.folder), []).append(run.folder)
+    counts = f"{sum(run.finished for run in runs)} of {sum(run.planned for run in runs)} repetitions"
     if not by_kind:
         why = next((run.damage for run in runs if run.damage), "the command that made it resumes")
-        finished, planned = (sum(getattr(run, name) for run in runs) for name in ("finished", "planned"))
-        counts = f"{finished} of {planned} repetitions, and no table"
-        raise DataError(f"{place}: nothing is finished yet ({counts}); {why}")
-    warnings, states = _unfinished(place, runs, sum(shown.values()))
+        raise DataError(f"{place}: nothing is finished yet ({counts}, and no table); {why}")
+    warnings, states = _unfinished(place, runs, f"{counts} are finished. This page shows {sum(shown.values())}.")
     sections = [_section(place, kind, folders) for kind, folders in by_kind.items()]
     if states and sections[1:]:
         yield Section("Runs that are not complete", "unfinished", (), warnings, states)
@@ -320,19 +319,18 @@ def _repetitions(folder: Path) -> int:
     return len({row["repetition"] for row in rows_of(content_of_regular(path))}) if path.is_file() else 0
 
 
-def _unfinished(place: Path, runs: Sequence[RunStatus], shown: int) -> tuple[list[str], list[PagePart]]:
-    """Return a warning and a part about runs that are not complete; nothing if all are."""
+def _unfinished(place: Path, runs: Sequence[RunStatus], counts: str) -> tuple[list[str], list[PagePart]]:
+    """Return a warning that ends with counts, and a part, about runs that are not complete; nothing if all are."""
     lacking = [run for run in runs if run.state != "complete"]
     if not lacking:
         return [], []
-    finished, planned = (sum(getattr(run, name) for run in runs) for name in ("finished", "planned"))
     which = f"{len(lacking)} of {len(runs)} runs are not complete" if runs[1:] else f"the run is {runs[0].state}"
     heads = ("run", "state", *right("planned", "finished", "failed"), "what it lacks")
     rows = [
         (_name(place, run.folder), run.state, run.planned, run.finished, run.failed, _lacks(run)) for run in lacking
     ]
     return (
-        [f"{which}: {finished} of {planned} repetitions are finished. This page shows {shown}."],
+        [f"{which}: {counts}"],
         [PagePart("What is missing in these runs", tables=[listing("Runs that are not complete", heads, rows)])],
     )
 
