@@ -198,6 +198,7 @@ def option(*declaration: Any, **attributes: Any) -> Any:
     """
     declared = Option(*declaration, **attributes)
     default = None if declared.default is REQUIRED else declared.default
+    # A dataclass takes no list or mapping as the default itself.
     given = {"default_factory": lambda: default} if isinstance(default, list | dict) else {"default": default}
     return field(**given, metadata={"option": declared})
 
