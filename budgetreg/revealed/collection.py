@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from budgetreg.metering.table import JointMoments
 
 MIX = 0.1
-"""Share of equal probabilities in the draws for regressions."""
+"""Share of equal probabilities in the draws that are guided by a regression."""
 
 
 class Block(NamedTuple):
@@ -78,13 +78,17 @@ class Entries:
         self._blocks.append(Block(attributes, values))
 
     def blocks(self, streams: Sequence[int] | None = None) -> list[Block]:
-        """Return all examples of some streams, or of all, in order; consecutive ones of equal size are in one block."""
+        """Return all examples of some streams, or of all, in order; consecutive ones of equal size are in one block.
+
+        Streams are distinct and ascending. The blocks of all streams are not copied.
+        """
         alike = groupby(self._blocks, key=lambda block: block.values.shape[2])
         self._blocks = [
             Block(*(np.concatenate(arrays, axis=1) for arrays in zip(*blocks, strict=True))) for _, blocks in alike
         ]
-        some = slice(None) if streams is None else list(streams)
-        return [Block(*(arrays[some] for arrays in block)) for block in self._blocks]
+        if streams is None or len(streams) == len(self._blocks[0].values):
+            return list(self._blocks)
+        return [Block(*(arrays[list(streams)] for arrays in block)) for block in self._blocks]
 
 
 def pilot_entries(accessor: Accessor) -> tuple[Entries, int]:
@@ -203,12 +207,9 @@ class AttributeDraws:
             if self._others is None:  # a generator of its own, so that missing values do not move later draws
                 (self._others,) = self._rng.spawn(1)
             taken = replaced(taken, available[:, self.priced], self._p, self._others)
+        attributes = self.priced[taken]
         if self._groups is not None:
-            attributes = self._groups.expanded(self.priced[taken], self._drawn_width)
-        elif self._free.size:
-            attributes = self.priced[taken]
-        else:
-            return taken
+            attributes = self._groups.expanded(attributes, self._drawn_width)
         return np.hstack([attributes, np.broadcast_to(self._free, (examples, self._free.size))])
 
 

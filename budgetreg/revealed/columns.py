@@ -3,7 +3,7 @@
 `Rescaled` divides attributes by the standard deviations of what a stream has revealed of them, and leaves out those
 whose next value may have any size. `RunningScale` does so for learners that store no values. `StandardisedEntries`
 centres and scales all columns for a factor model. It and `Rescaled` count with larger values to come where tails are
-heavy (`excess`), and with columns whose values were all equal so far (`equal_values`).
+heavy (`tails.excess`), and with columns whose values were all equal so far (`equal_values`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,8 @@ from functools import partial
 import numpy as np
 
 from budgetreg.metering.table import JointMoments, Outputs, WithIntercept, sums
+from budgetreg.revealed import tails
 from budgetreg.revealed.collection import Block
-from budgetreg.revealed.tails import (
-    LARGER,
-    LEAST_INDEX,
-    by_attribute,
-    excess,
-    few_differ,
-    inverse_tail_index,
-    over_decades,
-    without_scale,
-)
 
 _LEAST_SCALED = 3
 """Values of an attribute up to which the mean square of a new one, in units of their deviation, is infinite."""
@@ -112,10 +103,10 @@ def inflation(counts: np.ndarray) -> np.ndarray:
 class Rescaled:
     """Revealed values in units of their attributes.
 
-    The values that were seen of an attribute may not show how large others will be: see `negligible`, `over_decades`,
-    `few_differ` and `without_scale`. In units of their standard deviation, the next value could have any size, and so
-    could a prediction. Such attributes are left out: their weight is 0, and their unit is so large that no value to
-    come moves what is expected of others.
+    The values that were seen of an attribute may not show how large others will be: see `negligible`,
+    `tails.over_decades`, `tails.few_differ` and `tails.without_scale`. In units of their standard deviation, the next
+    value could have any size, and so could a prediction. Such attributes are left out: their weight is 0, and their
+    unit is so large that no value to come moves what is expected of others.
 
     Parameters
     ----------
@@ -135,15 +126,15 @@ class Rescaled:
     left_out : ndarray of bool, shape (F, d)
         Attributes that are left out.
     few : ndarray of bool, shape (F, d)
-        Those that are left out only because too few values were seen, see `without_scale`.
+        Those that are left out only because too few values were seen, see `tails.without_scale`.
     inflation : ndarray of float, shape (F, d)
         See `inflation`; infinite for attributes that are left out, and in streams whose attributes seem to have no
-        variance, see `inverse_tail_index`; 1 for attributes that do not vary, and if values are not scaled.
+        variance, see `tails.inverse_tail_index`; 1 for attributes that do not vary, and if values are not scaled.
     has_variance : ndarray of bool, shape (F,)
-        Whether the attributes of a stream seem to have a variance even if `inverse_tail_index` is a standard error too
-        small.
+        Whether the attributes of a stream seem to have a variance even if `tails.inverse_tail_index` is a standard
+        error too small.
     excess : ndarray of float, shape (F,)
-        How much larger new values are, see the function `excess`; 0 if values are not scaled, because the scale of such
+        How much larger new values are, see `tails.excess`; 0 if values are not scaled, because the scale of such
         data is known beforehand and bounds them.
     """
 
@@ -161,42 +152,38 @@ class Rescaled:
         if not scaled:
             return
 
-        def total(values: Iterable[np.ndarray]) -> np.ndarray:
-            return _totals(blocks, values, d)[:, :d]
-
+        total = partial(_totals, blocks, d=d, columns=d)
         counts = total(np.ones(block.values.shape) for block in blocks)
         means = total(block.values for block in blocks) / np.maximum(counts, 1)
         squares = total(np.square(block.values) for block in blocks)
-        of_blocks = zip(blocks, _of_columns(blocks, means, d, others=0.0), strict=True)
+        of_blocks = zip(blocks, _of_columns(blocks, means, d=d, others=0.0), strict=True)
         deviations = total(np.square(block.values - m) for block, m in of_blocks)
         self._units, varies = units(counts, squares, deviations)
         scale, shift = stored or (np.ones((F, d)), np.zeros((F, d)))
         spreads, levels = np.sqrt(deviations / np.maximum(counts - 1, 1)) / scale, np.abs(means + shift) / scale
         largest = np.maximum(spreads, levels).max(axis=1, keepdims=True)
         # Two values may be near each other by chance, and a column of them has hardly any weight.
-        small, wild, heavy = (
-            varies & (counts > 2) & negligible(spreads, levels, counts),
-            np.zeros((F, d), dtype=bool),
-            np.zeros((F, 1), bool),
-        )
+        small = varies & (counts > 2) & negligible(spreads, levels, counts)
+        wild, heavy = np.zeros((F, d), dtype=bool), np.zeros((F, 1), dtype=bool)
         for f in range(F):
             attributes, values = _joined(blocks, f)
-            inverse, error = inverse_tail_index(_without(attributes, small[f], d), values, d)
-            heavy[f], self.has_variance[f] = inverse > 1 / LEAST_INDEX, inverse + error <= 1 / LEAST_INDEX
+            inverse, error = tails.inverse_tail_index(_without(attributes, small[f], d), values, d)
+            heavy[f], self.has_variance[f] = inverse > 1 / tails.LEAST_INDEX, inverse + error <= 1 / tails.LEAST_INDEX
             if not heavy[f]:
-                columns = [(x + shift[f, i]) / scale[f, i] for i, x in enumerate(by_attribute(attributes, values, d))]
+                by_attribute = enumerate(tails.by_attribute(attributes, values, d))
+                columns = [(x + shift[f, i]) / scale[f, i] for i, x in by_attribute]
                 least = _ALONE * min(1.0, float(largest[f, 0]))
-                wild[f] = over_decades(columns) | [few_differ(x, least) for x in columns]
-                self.few[f] = varies[f] & ~small[f] & ~wild[f] & without_scale(columns)
+                wild[f] = tails.over_decades(columns) | [tails.few_differ(x, least) for x in columns]
+                self.few[f] = varies[f] & ~small[f] & ~wild[f] & tails.without_scale(columns)
         wild |= self.few
         self.left_out = small | wild
-        self._units = np.where(small, largest * scale, np.where(wild, LARGER * self._units, self._units))
+        self._units = np.where(small, largest * scale, np.where(wild, tails.LARGER * self._units, self._units))
         self.inflation = np.where(varies, np.where(self.left_out | heavy, np.inf, inflation(counts)), 1.0)
-        divisors = _of_columns(blocks, self._units, d, others=1.0)
+        divisors = _of_columns(blocks, self._units, d=d, others=1.0)
         self.blocks = [Block(block.attributes, block.values / by) for block, by in zip(blocks, divisors, strict=True)]
         for f in range(F):
             attributes, values = _joined(self.blocks, f)
-            self.excess[f] = excess(_without(attributes, self.left_out[f], d), values, d)
+            self.excess[f] = tails.excess(_without(attributes, self.left_out[f], d), values, d)
 
     def as_revealed(self, outputs: Outputs) -> Outputs:
         """Return regressors (F, d, G) of values in these units as regressors of the values that were revealed."""
@@ -286,13 +273,13 @@ class RunningScale:
         return ~(left_out | self._scaled & (heavy | ~shown)), left_out
 
 
-def _totals(blocks: Sequence[Block], values: Iterable[np.ndarray], d: int) -> np.ndarray:
-    """Return the sums of values (F, T, n) of each block by column, (F, d + 2): attributes, target, missing values."""
+def _totals(blocks: Sequence[Block], values: Iterable[np.ndarray], *, d: int, columns: int) -> np.ndarray:
+    """Return the sums of values (F, T, n) of each block by column, (F, columns): the d attributes first, the target."""
     parts = [sums(block.attributes, x, d + 2) for block, x in zip(blocks, values, strict=True)]
-    return np.asarray(np.sum(parts, axis=0))
+    return np.asarray(np.sum(parts, axis=0)[:, :columns])
 
 
-def _of_columns(blocks: Sequence[Block], statistic: np.ndarray, d: int, *, others: float) -> list[np.ndarray]:
+def _of_columns(blocks: Sequence[Block], statistic: np.ndarray, *, d: int, others: float) -> list[np.ndarray]:
     """Return for each value the statistic of its column, given that of the first columns (F, c); `others` beyond."""
     F, c = statistic.shape
     filled, stream = np.append(statistic, np.full((F, d + 2 - c), others), axis=1), np.arange(F)[:, None, None]
@@ -407,7 +394,7 @@ def equal_values(blocks: Sequence[Block], columns: int, *, zero_is_meaningful: b
 
 def _rare(blocks: Sequence[Block], f: int, d: int) -> float:
     """Return the share of rare values of a stream, see `EqualValues`."""
-    column, x = (np.concatenate([part[f].reshape(-1) for part in parts]) for parts in zip(*blocks, strict=True))
+    column, x = _joined(blocks, f)
     column, x = column[column < d], x[column < d]
     order = np.lexsort((x, column))
     column, x = column[order], x[order]
@@ -505,12 +492,8 @@ class StandardisedEntries:
     ) -> None:
         F = len(blocks[0].values)
 
-        def total(values: Iterable[np.ndarray]) -> np.ndarray:
-            return _totals(blocks, values, d)[:, :-1]
-
-        def of_columns(statistic: np.ndarray) -> list[np.ndarray]:
-            return _of_columns(blocks, statistic, d, others=1.0)
-
+        total = partial(_totals, blocks, d=d, columns=d + 1)
+        of_columns = partial(_of_columns, blocks, d=d, others=1.0)
         counts = total(np.ones(block.values.shape) for block in blocks)
         n = np.maximum(counts, 1)
         self._counts, self._means = counts, total(block.values for block in blocks) / n
@@ -549,8 +532,8 @@ class StandardisedEntries:
         """Return the regressors of posterior moments, about the posterior means or, if not centred, about 0.
 
         With T examples, chance alone explains about 1/T of the target's variance; with heavy tails, T is replaced by
-        the effective number of examples. New values may also be larger than those seen, see `excess`. Regressors are
-        shrunk by the ratio of both to all that they seem to explain.
+        the effective number of examples. New values may also be larger than those seen, see `tails.excess`. Regressors
+        are shrunk by the ratio of both to all that they seem to explain.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from budgetreg.revealed.collection import Collected, pilot_entries
+from budgetreg.revealed.collection import MIX, Collected, pilot_entries
 from budgetreg.revealed.designs import per_money, regression_weights
 
 if TYPE_CHECKING:
@@ -190,9 +190,6 @@ LEAST_DEPTH = 2
 _TIE = 0.02
 """Relative difference of errors up to which depths are tied."""
 
-_MIX = 0.1
-"""Share of equal probabilities in the draws."""
-
 _SETS, _SHOWN, _LEAST_SETS = 32, 1024, 4
 """Most sets that a depth is judged by; about the most attributes of all these sets together; fewest sets."""
 
@@ -345,26 +342,20 @@ class _Purchase:
         self._examples = candidates[able[candidates]]
         # Units that no example offers any more do not count: an example that has k of the others is k deep.
         self._varying = self._priced[self._open[np.ix_(self._examples, self._priced)].any(axis=0)]
-        self._has = seen[:, self._varying]
+        self._has, self._price = seen[:, self._varying], offer.prices[self._varying]
         w = weights[self._varying]
         if price_aware and w.size:
-            w = per_money(w, offer.prices[self._varying])
-        self._p = (1 - _MIX) * w / (w.sum() or 1.0) + _MIX / max(len(w), 1)
+            w = per_money(w, self._price)
+        self._p = (1 - MIX) * w / (w.sum() or 1.0) + MIX / max(len(w), 1)
         room = self._has.sum(axis=1) + np.minimum(offer.limits, self._open[:, self._varying].sum(axis=1))
         self.most = int(room[self._examples].max(initial=0))
-
-    @property
-    def _depths(self) -> np.ndarray:
-        """How many of the varying units each example has or gets, shape (n,)."""
-        return np.asarray((self._has | self.bought[:, self._varying]).sum(axis=1))
 
     def depth(self, beliefs: Beliefs | None, spend: float, rng: np.random.Generator) -> tuple[int, Limit]:
         """Return how deep examples are to be filled, at most `most`, and why; 0 if none can be."""
         if not self.most:
             return 0, Limit.NOTHING
         u, eligible = self._varying.size, np.union1d(self._examples, np.flatnonzero(self._has.any(axis=1)))
-        price = self._offer.prices[self._varying] @ self._p / self._p.sum()
-        units = self._has.sum() + spend / price
+        units = self._has.sum() + spend / (self._price @ self._p / self._p.sum())
         top = min(self.most, max(LEAST_DEPTH, round(units / (_EXAMPLES * u))))
         depth = top
         if beliefs is not None and top > LEAST_DEPTH:
@@ -377,18 +368,18 @@ class _Purchase:
 
     def fill(self, depth: int, left: float, rng: np.random.Generator) -> float:
         """Fill up examples, in order, until the next unit costs more than is left; return what that costs."""
-        price, depths = self._offer.prices[self._varying], self._depths
+        depths = (self._has | self.bought[:, self._varying]).sum(axis=1)
         got = self.bought[:, self._priced].sum(axis=1)
         need = np.minimum(depth - depths, self._offer.limits - got)[self._examples]
-        offered = (self._open & ~self.bought)[np.ix_(self._examples, self._varying)] & (price <= left)
+        offered = (self._open & ~self.bought)[np.ix_(self._examples, self._varying)] & (self._price <= left)
         able = np.flatnonzero((need > 0) & offered.any(axis=1))
-        able = able[: np.searchsorted(np.cumsum(need[able]) * price.min(), left, side="right") + 1]
+        able = able[: np.searchsorted(np.cumsum(need[able]) * self._price.min(), left, side="right") + 1]
         examples, need, offered = self._examples[able], need[able], offered[able]
         keys = np.where(offered, self._keys(rng, len(offered)), -np.inf)
         order = np.argsort(-keys, axis=1, kind="stable")
         wanted = np.arange(order.shape[1]) < np.minimum(need, offered.sum(axis=1))[:, None]
         row, unit = np.nonzero(wanted)[0], order[wanted]
-        total = np.cumsum(price[unit])
+        total = np.cumsum(self._price[unit])
         paid = int(np.searchsorted(total, left * (1 + _ROUNDING), side="right"))
         self.bought[examples[row[:paid]], self._varying[unit[:paid]]] = True
         return float(total[paid - 1]) if paid else 0.0
@@ -398,7 +389,7 @@ class _Purchase:
         may = self._offer.limits > self.bought[:, self._priced].sum(axis=1)
         rows = self._examples[may[self._examples]]
         offered = (self._open & ~self.bought)[np.ix_(rows, self._varying)].any(axis=0)
-        return bool(offered.any() and self._offer.prices[self._varying][offered].min() <= left)
+        return bool(offered.any() and self._price[offered].min() <= left)
 
     def cells(self) -> np.ndarray:
         """Return the cells of the units bought, and the free ones of examples that show anything with a price."""
