@@ -65,7 +65,7 @@ class RevealCounts:
     """
 
     def __init__(
-        self, n_streams: int, n_settings: int, d: int, checkpoints: Sequence[int], checkpoints_are_amounts: bool = False
+        self, n_streams: int, n_settings: int, d: int, checkpoints: Sequence[int], checkpoints_are_amounts: bool
     ) -> None:
         self._ends, self._amounts = np.asarray(checkpoints, dtype=np.intp), checkpoints_are_amounts
         self._shape = (len(self._ends) + 1, n_streams, n_settings, d)
@@ -75,10 +75,8 @@ class RevealCounts:
 
     def open(self, start: int, rows: np.ndarray) -> None:
         """Begin a block."""
-        numbers = start + np.arange(rows.shape[1])
-        self._part = (
-            np.zeros(rows.shape[1], np.intp) if self._amounts else np.searchsorted(self._ends, numbers, "right")
-        )
+        ends = self._ends[:0] if self._amounts else self._ends
+        self._part = np.searchsorted(ends, start + np.arange(rows.shape[1]), "right")
 
     def note(self) -> None:
         """Count from here on for the next checkpoint."""
@@ -145,20 +143,21 @@ class Expenses:
 
     def note_block(self, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Add what all settings draw together."""
-        costs = self._prices[attributes]
-        costs = (costs if drawn is None else np.where(drawn, costs, 0.0)).sum(axis=2, keepdims=True)
+        costs = self._costs(attributes, drawn).sum(axis=2, keepdims=True)
         self._paid[:, self._start : self._start + costs.shape[1]] += costs
 
     def note_example(self, position: np.ndarray, attributes: np.ndarray, drawn: np.ndarray | None) -> None:
         """Add what each replica draws."""
-        costs = self._prices[attributes]
-        self._paid[self._streams, self._start + position] += np.where(True if drawn is None else drawn, costs, 0.0).sum(
-            axis=0
-        )
+        self._paid[self._streams, self._start + position] += self._costs(attributes, drawn).sum(axis=0)
 
     def of_stream(self, stream: int) -> np.ndarray:
         """Return what a stream's replicas paid for each example, shape (n, G)."""
         return np.asarray(self._paid[stream])
+
+    def _costs(self, attributes: np.ndarray, drawn: np.ndarray | None) -> np.ndarray:
+        """Return the prices of draws, 0 for those that are not drawn."""
+        costs = self._prices[attributes]
+        return costs if drawn is None else np.where(drawn, costs, 0.0)
 
 
 @dataclass(frozen=True)

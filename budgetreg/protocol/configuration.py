@@ -199,7 +199,7 @@ class Config:
         return tuning, grid
 
 
-def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None, *, tested: bool = True) -> Config:
+def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:
     """Check a composed configuration and return it as dataclasses.
 
     Parameters
@@ -208,13 +208,11 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None, *, 
         What Hydra composes: the groups ``algo``, ``dataset``, ``tuning``, ``backend`` and the plain keys.
     given : mapping, optional
         Keys such as ``algo.split`` that were given by hand, which overrule what a recipe sets in ``learners``.
-    tested : bool
-        Whether some rows must be left to test on.
 
     Raises
     ------
     ConfigError
-        If a key is unknown or missing, or a value is not what its key needs.
+        If a key is unknown or missing, a value is not what its key needs, or no row is left to test on.
     """
     tree = checked(_plain(cfg), TOP, "")
     tree = _apply_protocol(tree, given or {})
@@ -223,7 +221,7 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None, *, 
         del tree[key]
     _apply_recipe(tree["algo"], learners, given or {})
     config = _typed(tree)
-    if tested and config.dataset.untested:
+    if config.dataset.untested:
         raise ConfigError(
             f"dataset.split={config.dataset.split}: leaves no row to test on; `budgetreg fit` learns once from all rows"
         )

@@ -175,7 +175,6 @@ def _configuration(choices: FitOptions) -> Config:
             "k": k,
             "intercept": choices.intercept,
             "pilot": pilot,
-            "axis": "attributes",
             "total": choices.total,
             "predict_k": choices.predict_k,
             "repetitions": 1,

@@ -155,11 +155,8 @@ def advance(
     results: list[PassResult] = []
     for begin in range(0, len(passes), plan.streams_at_once):
         batch = passes[begin : begin + plan.streams_at_once]
-
-        def opened(stop: float, begin: int = begin, n: int = len(batch)) -> None:
-            progress((begin + n * min(stop / ends[-1], 1)) / len(passes))
-
-        results += _advance_batch(plan, table, batch, settings, ends, opened, cells, rehearsed)
+        part = portion(progress, begin / len(passes), (begin + len(batch)) / len(passes))
+        results += _advance_batch(plan, table, batch, settings, ends, part, cells, rehearsed)
     return results
 
 
@@ -169,7 +166,7 @@ def _advance_batch(
     batch: Sequence[Pass],
     settings: Settings,
     ends: list[int],
-    opened: Progress,
+    progress: Progress,
     cells: Cells,
     rehearsed: dict[Any, Any] | None,
 ) -> list[PassResult]:
@@ -190,7 +187,7 @@ def _advance_batch(
         count(settings),
         plan.budget,
         ends,
-        opened,
+        lambda stop: progress(min(stop / ends[-1], 1)),
         lengths=lengths,
         pilot=np.stack([each.pilot for each in batch]),
         centre_attributes=plan.centred and not learner_centres,

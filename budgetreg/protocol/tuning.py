@@ -65,10 +65,10 @@ def lay_out(config: Config, run: RunContext) -> dict[str, tuple[float, ...]]:
     algo, tuning = config.algo, config.tuning
     names = [name for name in algo.grid if name != RADIUS]
     radii: tuple[float | None, ...] = (None,)
-    if RADIUS in algo.grid:
-        radii = tuple(B * run.unit for B in algo.grid[RADIUS])
-    if RADIUS in algo.grid and RADIUS in tuning.values:
+    if RADIUS in tuning.values:
         radii = (tuning.values[RADIUS],)
+    elif RADIUS in algo.grid:
+        radii = tuple(B * run.unit for B in algo.grid[RADIUS])
     tried, in_units = algo.grid, [name for name in names if not algo.in_grid(name).absolute]
     if tuning.name == "fixed":
         tried, in_units = {name: (tuning.values[name],) for name in names}, []
