@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -27,7 +26,7 @@ from budgetreg.study.examples import (
 from budgetreg.study.file import LOGS, StudyFile
 from budgetreg.study.model import EXPORTED, LEARNER, check_learner, estimator_of, fitted, joint_of, model_file
 from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of, propose
-from budgetreg.study.results import How, Recorded, exclude, record
+from budgetreg.study.results import Recorded, exclude, record
 from budgetreg.study.state import (
     LOG,
     State,
@@ -164,9 +163,7 @@ class Study:
         """Return the study."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Do nothing, see `close`."""
 
     def close(self) -> None:
@@ -280,7 +277,8 @@ class Study:
             If nothing can be ordered.
         """
         with self._store.reading():
-            return propose(self._store, *_limits(spend, per_example, seed))
+            order, _ = propose(self._store, *_limits(spend, per_example, seed))
+        return order
 
     def order(self, number: int) -> "pd.DataFrame":
         """Return an order as it was asked for.
@@ -340,9 +338,10 @@ class Study:
         if invoiced and refund:
             raise ConfigError("invoiced=true charges failed tests, and refund=true gives that back: choose one")
         sheet = sheet_from(results, "the results").without(list(map(text_of, drop)))
-        how = How(replace, free, invoiced, refund, decimal)
         with self._store.writing():
-            return record(self._store, sheet, how)
+            return record(
+                self._store, sheet, replace=replace, free=free, invoiced=invoiced, refund=refund, decimal=decimal
+            )
 
     def exclude(
         self,
@@ -451,7 +450,7 @@ class Study:
         if known is not None:
             return known
         estimates = estimates_of(state)  # takes long, so that others may write meanwhile
-        with suppress(UserError), self._store.writing():  # whoever may only read the file gets them all the same
+        with suppress(UserError), self._store.writing():  # a user who may only read the file gets them all the same
             keep(self._store, state, estimates)
         return estimates
 
@@ -517,18 +516,12 @@ class Study:
         (for_all,) = next_cells(learned, unknown, state.costs, state.heads, state.discontinued)
         orders = next_cells(learned, X, state.costs, state.heads, state.discontinued, spend)
         place = {state.heads[each.attributes[0]]: at for at, each in enumerate(for_all, start=1)}
-        rows = [
-            (
-                name,
-                " + ".join(state.attributes[at] for at in measured.attributes),
-                measured.price,
-                measured.before,
-                measured.after,
-                place.get(state.heads[measured.attributes[0]], len(place) + 1),
-            )
-            for name, order in zip(names, orders, strict=True)
-            for measured in order
-        ]
+        rows = []
+        for name, order in zip(names, orders, strict=True):
+            for each in order:
+                attributes = " + ".join(state.attributes[at] for at in each.attributes)
+                for_everyone = place.get(state.heads[each.attributes[0]], len(place) + 1)
+                rows.append((name, attributes, each.price, each.before, each.after, for_everyone))
         columns = ["attribute", "cost", "std_before", "std_after", "for_all"]
         return _pandas().DataFrame(rows, columns=[_id_beside(state, columns), *columns])
 

@@ -27,7 +27,7 @@ A study keeps its estimates and forecasts.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -131,7 +131,7 @@ class Part(NamedTuple):
     Attributes
     ----------
     model : JointModel
-        It has `shared`.
+        Learned from values, so that `shared` is set.
     X : ndarray of float, shape (n, d)
         NaN for missing values.
     y : ndarray of float, shape (n,)
@@ -151,11 +151,6 @@ class Part(NamedTuple):
     def known(self) -> np.ndarray:
         """The present values, bool of shape (n, d)."""
         return ~np.isnan(self.X)
-
-    @property
-    def residuals(self) -> np.ndarray:
-        """The targets less what is predicted at the attributes' means, shape (n,)."""
-        return self.y - self.model.b - self.model.w @ self.model.mean
 
 
 @dataclass(frozen=True)
@@ -177,53 +172,44 @@ class Losses:
     given: np.ndarray
 
 
-@dataclass(frozen=True)
-class LearningCurve:
-    """The error with all attributes by the values that were bought, relative to that with those that are known.
+def error_ratios(
+    model: JointModel, known: np.ndarray, variance: float, later: Sequence[np.ndarray | float]
+) -> np.ndarray:
+    """Return the ratios of the errors when other values were bought to the error now, one for each element.
 
+    This is a learning curve of the error with all attributes.
     An example of which the values A are present adds ``(S - V) / (s2 + w'V w)`` to the precision M of the regressor, in
     expectation over the values. S is the covariance of the attributes, V that given A, w the regressor and s2 the
     noise. The error exceeds the noise by ``tr(S M^-1)``. All of it is in units of the attributes' standard deviations
     and of the target's variance. The prior precision is ``d / R``, as if regressors that explain a share R of the
     target were equally likely in all directions.
 
-    Attributes
+    Parameters
     ----------
     model : JointModel
     known : ndarray of bool, shape (n, d)
         The values that were bought so far.
     variance : float
         The target's variance.
+    later : sequence of ndarray of bool, shape (n, d), or float
+        The other values; a number stands for those that are known, and as many times as many examples.
     """
-
-    model: JointModel
-    known: np.ndarray
-    variance: float
-
-    def ratios(self, later: Sequence[np.ndarray | float]) -> np.ndarray:
-        """Return the ratios of the errors when other values were bought to the error now, one for each element.
-
-        Parameters
-        ----------
-        later : sequence of ndarray of bool, shape (n, d), or float
-            The values; a number stands for those that are known, and as many times as many examples.
-        """
-        units = self.model.units
-        S, w = self.model.covariance / np.outer(units, units), self.model.w * units / np.sqrt(self.variance)
-        present = _precision(S, w, self.known)
-        excess = _excess(S, present)
-        share = _ATTAINED * excess / (_NOISE + excess)
-        ratios = []
-        for known in later:
-            if isinstance(known, np.ndarray):
-                M, growth = _precision(S, w, known), known.sum() / max(self.known.sum(), 1)
-            else:
-                M, growth = known * present, known
-            ratio = _excess(S, M) / excess if excess > 0 else 1.0
-            # The excess changes at most as if it were inversely proportional to the number of values.
-            bounded = max(ratio, 1 / growth) if growth >= 1 else min(ratio, 1 / growth)
-            ratios.append(1 + share * (bounded - 1))
-        return np.array(ratios)
+    units = model.units
+    S, w = model.covariance / np.outer(units, units), model.w * units / np.sqrt(variance)
+    present = _precision(S, w, known)
+    excess = _excess(S, present)
+    share = _ATTAINED * excess / (_NOISE + excess)
+    ratios = []
+    for values in later:
+        if isinstance(values, np.ndarray):
+            M, growth = _precision(S, w, values), values.sum() / max(known.sum(), 1)
+        else:
+            M, growth = values * present, values
+        ratio = _excess(S, M) / excess if excess > 0 else 1.0
+        # The excess changes at most as if it were inversely proportional to the number of values.
+        bounded = max(ratio, 1 / growth) if growth >= 1 else min(ratio, 1 / growth)
+        ratios.append(1 + share * (bounded - 1))
+    return np.array(ratios)
 
 
 def estimate_error(
@@ -276,11 +262,11 @@ def estimate_error(
         parts.append(Part(fitted, values[held], targets[held]))
         references.append(np.square(targets[held] - np.nanmean(targets[others])))
     reference = np.concatenate(references)
-    curve = LearningCurve(model, known[judged], float(np.var(targets[judged])))
-    return combined(parts, reference, curve)
+    (ratio,) = error_ratios(model, known[judged], float(np.var(targets[judged])), [1 - 1 / _FOLDS])
+    return combined(parts, reference, float(ratio))
 
 
-def combined(parts: list[Part], reference: np.ndarray, curve: LearningCurve) -> ErrorEstimate:
+def combined(parts: list[Part], reference: np.ndarray, ratio: float) -> ErrorEstimate:
     """Return the error of a model of all examples, given models of all folds but one.
 
     Parameters
@@ -289,8 +275,8 @@ def combined(parts: list[Part], reference: np.ndarray, curve: LearningCurve) -> 
         The folds, each with the model of the others.
     reference : ndarray of float, shape (n,)
         Squared errors of the mean of the other folds' targets, in the order of the parts.
-    curve : LearningCurve
-        Of the model of all examples.
+    ratio : float
+        That of the errors of these models to the error of the model of all examples.
     """
     plain = [losses(part) for part in parts]
     improved = [losses(part) for part in corrected(parts)]
@@ -302,7 +288,7 @@ def combined(parts: list[Part], reference: np.ndarray, curve: LearningCurve) -> 
     share = _TRUST**2 / (_TRUST**2 + spread**2)
     error, deviation = _relative((1 - share) * given + share * moments, reference)
     error = max(error, _FLOOR * center)
-    final = error / float(curve.ratios([1 - 1 / _FOLDS])[0])
+    final = error / ratio
     unseen = float(np.concatenate([loss.unseen for loss in plain]).mean())
     explained = float(np.mean([part.model.w @ part.model.covariance @ part.model.w for part in parts]))
     seen = max(1 - unseen / explained, 0.0) if explained > 0 else 0.0
@@ -378,7 +364,8 @@ def unbiased(parts: Sequence[Part]) -> np.ndarray:
     inverse, inverse_pairs = (np.where(share > 0, 1 / np.where(share > 0, share, 1), 0) for share in (single, pairs))
     pieces = []
     for part in parts:
-        w, t = part.model.w, part.residuals
+        w = part.model.w
+        t = part.y - part.model.b - w @ part.model.mean
         x = part.deviations * w
         never = np.where(pairs > 0, 0.0, part.model.covariance)
         square = ((x @ inverse_pairs) * x).sum(axis=1) + w @ never @ w
@@ -491,15 +478,11 @@ def estimates_of(state: State) -> Estimates:
     """
     model = fitted(state)
     error = estimate_error(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"], model=model)
-    left = left_to_buy(state)
-    spendings = sorted({min(state.spent * times, left) for times in _FURTHER} - {0.0})
-    return Estimates(state.spent, error, list(zip(spendings, forecast_of(state, model, error, spendings), strict=True)))
-
-
-def left_to_buy(state: State) -> float:
-    """Return the price of all that can still be bought of the examples with a target; what is on order counts too."""
+    # What is on order counts too.
     left = ~(state.known | state.unavailable | state.excluded) & state.known_targets[:, None]
-    return float((state.by_unit(left) * state.prices).sum())
+    price = float((state.by_unit(left) * state.prices).sum())
+    spendings = sorted({min(state.spent * times, price) for times in _FURTHER} - {0.0})
+    return Estimates(state.spent, error, list(zip(spendings, forecast_of(state, model, error, spendings), strict=True)))
 
 
 def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings: Sequence[float]) -> list[Interval]:
@@ -512,15 +495,11 @@ def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings
 
 def keep(store: StudyFile, state: State, estimates: Estimates) -> None:
     """Record the estimates of a state; in a block of `StudyFile.writing`."""
-
-    def numbers(interval: Interval) -> list[float]:
-        return [interval.estimate, interval.low, interval.high]
-
     content = {
-        "complete": numbers(estimates.error.complete),
-        "as_bought": numbers(estimates.error.as_bought),
+        "complete": astuple(estimates.error.complete),
+        "as_bought": astuple(estimates.error.as_bought),
         "judged": estimates.error.judged,
-        "further": [[spending, *numbers(interval)] for spending, interval in estimates.further],
+        "further": [[spending, *astuple(interval)] for spending, interval in estimates.further],
     }
     row = (state.version, estimates.spent, json.dumps(content))
     store.change("INSERT INTO estimates VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [row])
@@ -577,12 +556,11 @@ def forecast(
     labelled = ~np.isnan(targets)
     known, closed = ~np.isnan(values[labelled]), closed[labelled]
     prices = np.broadcast_to(prices, values.shape)[labelled]
-    curve = LearningCurve(model, known, float(np.var(targets[labelled])))
     if not known.any():
         return [error for _ in spendings]
     order = _order(known | closed, prices, heads, generator("values of a forecast", seed, len(known)))
     later = [known | (_bought(order, prices, heads, spending, known.shape) & ~closed) for spending in spendings]
-    ratios = curve.ratios(later)
+    ratios = error_ratios(model, known, float(np.var(targets[labelled])), later)
     return [
         Interval.around(error.estimate * float(r), float(np.hypot(error.relative, _OTHER + _GAIN * abs(np.log(r)))))
         for r in ratios
@@ -591,10 +569,8 @@ def forecast(
 
 def _order(known: np.ndarray, prices: np.ndarray, heads: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return what is left to buy, in order, as examples and heads of groups, shape (m, 2)."""
-    units, unit_of = np.unique(heads, return_inverse=True)
-    whole = np.ones((len(known), len(units)), dtype=bool)
-    for j, unit in enumerate(unit_of):
-        whole[:, unit] &= known[:, j]
+    units = np.unique(heads)
+    whole = np.stack([known[:, heads == unit].all(axis=1) for unit in units], axis=1)
     draws = np.where(whole, -1.0, rng.random(whole.shape))
     # How many an example has once this one is bought: those it has come first, the others in random order.
     level = draws.argsort(axis=1).argsort(axis=1) + 1

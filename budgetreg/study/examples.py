@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ID, TARGET = "example", "target"
-"""The columns of names and of targets, unless others are named; that of names has this name in order files always."""
-
-NO_PRICES = "attributes"
-"""The unit of a bill without prices."""
-
-_MOST_LABELS = 2
+"""The columns of names and of targets, unless others are named. Files of orders always have the names in `ID`."""
 
 Target = float | str
 """A number, or one of two labels."""
@@ -185,7 +180,7 @@ def attributes_of(
         columns = Columns.of([*heads], d, [(d + at, name) for at, name in enumerate(others)])
         low, high = ranges_in(read_sheet(at_home(ranges), "ranges"), columns, partial=True)
     rows = zip(rows_of(heads, prices), low, high, strict=True)
-    return [(*row, *usual) for row, *usual in rows], unit or (NO_PRICES if costs is None else UNIT)
+    return [(*row, *usual) for row, *usual in rows], unit or ("attributes" if costs is None else UNIT)
 
 
 def rows_of(heads: Mapping[str, int], prices: Mapping[int, float]) -> list[tuple[int, str, float, int]]:
@@ -396,11 +391,9 @@ def new_examples(
     columns = {id: names, **{name: sheet.columns[name] for name in known}}
     known_sheet = Sheet(sheet.source, tuple(columns), columns, sheet.place).emptied(words, {id})
     rows = examples_of(known_sheet, "", id, droppable=False)
-    X = np.full((sheet.n, d), np.nan)
-    for at, name in enumerate(attributes):
-        if name in rows.values:
-            X[:, at] = [np.nan if value is None else value for value in rows.values[name]]
-    return rows.names, X
+    unknown = [None] * sheet.n
+    values = [rows.values.get(name, unknown) for name in attributes]
+    return rows.names, np.array(values, dtype=float).T.copy()  # where None becomes NaN
 
 
 def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
@@ -423,7 +416,7 @@ def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
         where, rule = examples.sheet.where(row, examples.target), "targets are all numbers, or text with two labels"
         if numeric and labels:
             raise DataError(f"{where}: target {shown_}: the others are {others}; {rule}")
-        if len(labels) > _MOST_LABELS:
+        if len(labels) > 2:
             raise DataError(f"{where}: target {shown_}: there would be {len(labels)} labels; {rule}")
         if fault:
             raise DataError(f"{where}: {fault}")

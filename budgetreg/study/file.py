@@ -267,7 +267,7 @@ _SQLITE = 0x40000001
 
 @contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Let no other process change a file during the block, nor another thread; they wait.
+    """Keep all other processes and threads from changing a file during the block; they wait.
 
     The lock is on the file itself, so that nothing has to lie beside it, and the end of a process releases it.
 

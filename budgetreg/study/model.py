@@ -161,7 +161,7 @@ def fitted(state: State) -> JointModel:
 
 
 def estimator_of(state: State) -> "BudgetRegressor":
-    """Return the same model as a fitted estimator, by the names of the attributes.
+    """Return the model of a study as a fitted estimator, which knows the attributes' names.
 
     Raises
     ------
@@ -195,12 +195,8 @@ def check_learner(algo: str) -> None:
     ConfigError
         If it is none of those that model attributes and target together.
     """
-    from budgetreg.config import catalogue  # these are slow to load, too
-    from budgetreg.estimators.parameters import learner_of
-
-    names = catalogue.options("algo")
     able = _able()
-    if algo not in names or not learner_of(algo).unlabelled:
+    if algo not in able:
         raise ConfigError(
             f"algo={algo}: a study needs a learner that models the attributes: {' or '.join(able)}{nearest(algo, able)}"
         )

@@ -70,9 +70,7 @@ class Order:
         return as_csv(COLUMNS, (dict(zip(COLUMNS, line, strict=False)) for line in lines))
 
 
-def ask(
-    store: StudyFile, spend: float, per_example: int | None = None, seed: int | None = None, number: int | None = None
-) -> Order:
+def ask(store: StudyFile, spend: float, per_example: int | None, seed: int | None, number: int | None) -> Order:
     """Record the next order and return it.
 
     Parameters
@@ -81,11 +79,11 @@ def ask(
         In a block `StudyFile.writing`.
     spend : float
         The most that it may cost.
-    per_example : int, optional
+    per_example : int or None
         The most attributes (groups) of one example, over all orders together.
-    seed : int, optional
-        Seed of the draws; that of the study by default.
-    number : int, optional
+    seed : int or None
+        Seed of the draws; None for that of the study.
+    number : int or None
         The number that the order gets. If there is an order with it that was asked for in the same way, it is returned
         again, so that a call that was killed can be repeated.
 
@@ -94,25 +92,16 @@ def ask(
     ConfigError
         If nothing can be ordered, or the number belongs to another order.
     """
-    after, seed = _next_number(store), _seed(store, seed)
+    after, seed = _next_number(store), int(store.facts()["seed"]) if seed is None else seed
     if number is not None and number < after:
         return _repeated(store, number, (spend, per_example, seed))
     if number not in (None, after):
         raise ConfigError(f"order={number}: the next order has the number {after}")
-    order, cells = _proposed(store, spend, per_example, seed)
+    order, cells = propose(store, spend, per_example, seed)
     store.change("INSERT INTO orders VALUES (?, ?, ?, ?, ?, 0)", [(after, spend, per_example, seed, order.reason)])
     store.change("INSERT INTO lines VALUES (?, ?, ?, ?, ?)", ((after, at, *cell) for at, cell in enumerate(cells)))
     store.change("INSERT INTO cells VALUES (?, ?, 'on order', NULL, ?, 0)", ((*cell, after) for *cell, _ in cells))
     store.note(("ask", None, None, after, None, None, None))
-    return order
-
-
-def propose(store: StudyFile, spend: float, per_example: int | None = None, seed: int | None = None) -> Order:
-    """Return what `ask` would order, with what it was compared with; nothing is recorded.
-
-    Parameters and errors are those of `ask`; the file may be read only.
-    """
-    order, _ = _proposed(store, spend, per_example, _seed(store, seed))
     return order
 
 
@@ -168,14 +157,12 @@ def _next_number(store: StudyFile) -> int:
     return 1 + int(store.one("SELECT COUNT(*) FROM orders"))
 
 
-def _seed(store: StudyFile, seed: int | None) -> int:
-    return int(store.facts()["seed"]) if seed is None else seed
-
-
-def _proposed(
-    store: StudyFile, spend: float, per_example: int | None, seed: int
+def propose(
+    store: StudyFile, spend: float, per_example: int | None, seed: int | None
 ) -> tuple[Order, list[tuple[int, int, float]]]:
-    """Return the next order, and its cells with costs.
+    """Return what `ask` would order, and its cells with costs; nothing is recorded.
+
+    The parameters are those of `ask`. The file may be read only.
 
     Raises
     ------
@@ -183,19 +170,12 @@ def _proposed(
         If nothing can be ordered.
     """
     state, number = state_of(store), _next_number(store)
+    seed = int(state.facts["seed"]) if seed is None else seed
     # Values alone show how attributes are related; without any, nothing can be preferred.
     model = fitted(state) if state.known.any() and state.known_targets.any() else None
+    seen, rng = state.known | state.on_order | state.unavailable, generator("study order", seed, number)
     choice, reason = recommend(
-        model,
-        state.known | state.on_order | state.unavailable,
-        state.open,
-        state.taken,
-        state.costs,
-        state.heads,
-        state.known_targets,
-        spend,
-        per_example,
-        generator("study order", seed, number),
+        model, seen, state.open, state.taken, state.costs, state.heads, state.known_targets, spend, per_example, rng
     )
     chosen = choice.cells
     # What costs nothing counts for the limit of an example too, and comes last.
@@ -346,22 +326,19 @@ def recommend(
 
 def _weights(model: JointModel) -> np.ndarray:
     """Return the weights by which attributes are drawn; attributes count in their standard deviations."""
-    S, w = model.covariance, model.w
-    variances = np.diagonal(S)
-    units = np.sqrt(np.where(variances > 0, variances, 1.0))
-    shared = S @ w
-    variance = float(w @ shared) + model.noise
-    residual = variances - np.square(shared) / (variance or 1.0)
-    return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / units, w * units)
+    shared = model.covariance @ model.w
+    variance = float(model.w @ shared) + model.noise
+    residual = np.diagonal(model.covariance) - np.square(shared) / (variance or 1.0)
+    return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / model.units, model.w * model.units)
 
 
 def _reason(
     choice: Choice, examples: int, filled: int, units: int, spend: float, complete: bool, *, weighed: bool
 ) -> str:
-    """Return why a choice is as it is; so many `examples` get any of the `units` that have a price.
+    """Return why a choice is as it is.
 
-    All that is offered of `filled` of them is bought. `complete` says whether all units of these examples are known, on
-    order or offered.
+    `examples` is the number of examples that get any of the `units` units with a price. Of `filled` of these examples,
+    everything that is offered is bought. `complete` says whether all their units are known, on order or offered.
     """
     many = plural(examples, "example")
     if choice.limit is Limit.NOTHING or not choice.cost:
@@ -461,8 +438,7 @@ class _Covariances:
 
     def __init__(self, model: JointModel, missing: np.ndarray, heads: np.ndarray, excluded: np.ndarray) -> None:
         self._units, self._unit_of, sizes = np.unique(heads, return_inverse=True, return_counts=True)
-        together = [np.flatnonzero(heads == head) for head in self._units[sizes > 1]]
-        self._several = [each[~excluded[each]] for each in together]
+        self._several = [np.flatnonzero((heads == head) & ~excluded) for head in self._units[sizes > 1]]
         self._offered = np.bincount(self._unit_of, ~excluded) > 0
         scale = model.units
         self._w, self._noise = model.w * scale, model.noise

@@ -17,11 +17,8 @@ from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
 from budgetreg.study.file import StudyFile
 from budgetreg.study.state import excluded_of, number_as_text, sums, words_of
 
-NEEDED = ("example", "attribute", "value")
-"""Columns of a file of results with a row for each value."""
-
 _CHARGED = ("order", "cost")
-"""Columns of such a file that decide what is charged, which it need not have."""
+"""Columns of a file of results that decide what is charged, which it need not have."""
 
 UNAVAILABLE = "unavailable"
 """The word for a value that will never be measured."""
@@ -37,16 +34,6 @@ _POINTS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?", re.ASCII)
 
 _Pair = tuple[int, int]
 """The numbers of an example and of an attribute, or of an example and of the first attribute of a group."""
-
-
-class How(NamedTuple):
-    """How results are read and charged, see `budgetreg.Study.tell`."""
-
-    replace: bool = False
-    free: bool = False
-    invoiced: bool = False
-    refund: bool = False
-    decimal: str = "."
 
 
 @dataclass(frozen=True)
@@ -121,8 +108,8 @@ class _Line(NamedTuple):
     def stated(self, replace: bool, charged: bool) -> float | None:
         """Return the price of the whole purchase, if its line states one.
 
-        The expected price says nothing new of a value that is charged, unless it is to replace another one; and that of
-        0, which an order has for the rest of a group that is charged, says nothing at all.
+        A cost that equals the expected price states nothing new of a value that is charged, unless it is to replace the
+        charge. The cost 0, which an order lists for the rest of a group, states nothing if the group is charged.
         """
         cost = self.result.cost
         if cost is not None and isclose(cost, self.price):
@@ -131,7 +118,9 @@ class _Line(NamedTuple):
         return cost if self.invoiced else None
 
 
-def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
+def record(
+    store: StudyFile, sheet: Sheet, *, replace: bool, free: bool, invoiced: bool, refund: bool, decimal: str
+) -> Recorded:
     """Record all results of a table, or none of them.
 
     Parameters
@@ -140,7 +129,8 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
         In a block `StudyFile.writing`, which takes everything back if this raises.
     sheet : Sheet
         The table.
-    how : How
+    replace, free, invoiced, refund, decimal
+        As for `budgetreg.Study.tell`.
 
     Raises
     ------
@@ -152,10 +142,10 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
     events: dict[_Pair, list[Any]] = {}
     rows: dict[_Pair, int] = {}
     purchases: dict[_Pair, dict[_Pair, _Line]] = {}
-    for result in _results_of(store, sheet, how, prices):
+    for result in _results_of(store, sheet, decimal, prices):
         key = result.cell
         cell = cells.get(key, _Cell())
-        line = prices.line(sheet, result, cell, unpaid=how.free or cell.free)
+        line = prices.line(sheet, result, cell, unpaid=free or cell.free)
         if result.value is None:
             if line.invoiced:
                 why = "it has no value yet: leave the cost as it was until the result is there"
@@ -166,17 +156,17 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
         order = cell.order if cell.paid else result.order or cell.order
         measured, changed = result.value != UNAVAILABLE, result.value != cell.result
         if changed and cell.result is not None:
-            if key in rows or not how.replace:
+            if key in rows or not replace:
                 raise _differs(sheet, result, cell, rows.get(key))
             counts["replaced"] += 1
         if measured:
-            paid = cell.paid or (not cell.free and (cell.order is not None or not how.free))
+            paid = cell.paid or (not cell.free and (cell.order is not None or not free))
             if line.invoiced and not paid:
                 raise _wrong_cost(sheet, result, "it is free: leave the cost empty")
         else:  # a failed test is not charged, unless it is on the invoice
             stated = line.invoiced and result.cost != 0
-            paid = cell.paid or how.invoiced or (stated and changed and not how.refund)
-            if stated and not paid and not how.refund:
+            paid = cell.paid or invoiced or (stated and changed and not refund)
+            if stated and not paid and not refund:
                 why = "it was not charged: invoiced=true charges it, else leave the cost empty"
                 raise _wrong_cost(sheet, result, why)
         if not changed:
@@ -196,20 +186,18 @@ def record(store: StudyFile, sheet: Sheet, how: How) -> Recorded:
             elif result.cost not in (None, first.result.cost):
                 why = f"it has another cost in the same table: {sheet.place(first.result.row)}"
                 raise _wrong_cost(sheet, result, why)
-    invoiced = _charge(sheet, purchases, prices.charged, events, how.replace)
-    told = [(key, cells[key]) for key in events]
-    store.change(
-        _RECORD,
-        (
-            (*key, *((result, None) if result == UNAVAILABLE else ("known", result)), order, paid)
-            for key, (result, order, paid) in told
-        ),
-    )
+    by_invoice = _charge(sheet, purchases, prices.charged, events, replace)
+    recorded = []
+    for key in events:
+        value, order, paid = cells[key]
+        state, value = (UNAVAILABLE, None) if value == UNAVAILABLE else ("known", value)
+        recorded.append((*key, state, value, order, paid))
+    store.change(_RECORD, recorded)
     store.note(*events.values())
-    if how.refund:
+    if refund:
         give_back(store, [key for key in rows if cells[key].paid and cells[key].result == UNAVAILABLE])
     spent = store.spent()
-    return Recorded(**counts, invoiced=invoiced, cost=spent - before, spent=spent)
+    return Recorded(**counts, invoiced=by_invoice, cost=spent - before, spent=spent)
 
 
 def give_back(store: StudyFile, cells: Collection[_Pair]) -> None:
@@ -287,7 +275,7 @@ def _cells(store: StudyFile) -> dict[_Pair, _Cell]:
     }
 
 
-def _results_of(store: StudyFile, sheet: Sheet, how: How, prices: "_Prices") -> Iterator[_Result]:
+def _results_of(store: StudyFile, sheet: Sheet, decimal: str, prices: "_Prices") -> Iterator[_Result]:
     """Yield the results in a table, each checked.
 
     A table has a row for each value, and may have more columns; or a row for each example, and a column for each
@@ -299,10 +287,10 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How, prices: "_Prices") -> 
     orders, facts = store.one("SELECT COUNT(*) FROM orders"), store.facts()
     id = facts["id"]
     wide = [name for name in sheet.names if name in attributes and name != id]
-    need = f"results need the columns {','.join(NEEDED)}, or {id} and a column for each attribute"
+    need = f"results need the columns example,attribute,value, or {id} and a column for each attribute"
     if {"attribute", "value"} <= set(sheet.names) or not wide:
         names = ID if ID in sheet.names or id not in sheet.names else id
-        for column in (names, *NEEDED[1:]):
+        for column in (names, "attribute", "value"):
             sheet.column(column, need)
         wide, charged = [], set(_CHARGED).intersection(sheet.names)
         for name in sheet.names:
@@ -327,11 +315,11 @@ def _results_of(store: StudyFile, sheet: Sheet, how: How, prices: "_Prices") -> 
                 where = sheet.where(row, "attribute")
                 raise DataError(f"{where}: the study has no {_unknown('attribute', attribute, attributes)}")
             number, *usual = attributes[attribute]
-            value = _value(sheet, row, column, how.decimal)
+            value = _value(sheet, row, column, decimal)
             if isinstance(value, float) and None not in usual:
                 _refuse_far(sheet.where(row, column), value, *usual)
             named, cell = f"{quoted(attribute)} of example {quoted(name)}", (examples[name], number)
-            cost = _cost(sheet, row, how.decimal, prices.ordered(order, cell)) if "cost" in charged else None
+            cost = _cost(sheet, row, decimal, prices.ordered.get((order, *cell))) if "cost" in charged else None
             yield _Result(row, column, named, cell, value, order, cost)
 
 
@@ -407,7 +395,8 @@ class _Prices:
         self._heads: dict[int, int] = {number: head for number, head, _ in listed}
         self._list: dict[int, float] = {number: cost for number, _, cost in listed}
         lines = store.rows("SELECT order_number, example, attribute, cost FROM lines")
-        self._ordered: dict[tuple[int | None, int, int], float] = {tuple(cell): cost for *cell, cost in lines}
+        self.ordered: dict[tuple[int | None, int, int], float] = {tuple(cell): cost for *cell, cost in lines}
+        """What each value costs by its line of an order."""
         self._together = sums(((order, *self.purchase(cell)), cost) for order, *cell, cost in lines)
         paid = store.rows("SELECT example, attribute FROM cells WHERE paid")
         charges = store.rows("SELECT example, attribute, cost FROM log WHERE cost IS NOT NULL")
@@ -420,13 +409,9 @@ class _Prices:
         example, attribute = cell
         return example, self._heads[attribute]
 
-    def ordered(self, order: int | None, cell: _Pair) -> float | None:
-        """Return what a value costs by its line of an order; None if the order does not have it."""
-        return self._ordered.get((order, *cell))
-
     def line(self, sheet: Sheet, result: _Result, cell: _Cell, *, unpaid: bool) -> _Line:
         """Return what a value costs; `unpaid` says that it is free if nobody ordered it."""
-        if result.order is not None and (result.order, *result.cell) not in self._ordered:
+        if result.order is not None and (result.order, *result.cell) not in self.ordered:
             raise DataError(
                 f"{sheet.where(result.row, 'order')}: order {result.order} does not contain {result.named}: correct "
                 "its number, or leave it empty if nobody ordered the value"
@@ -434,8 +419,8 @@ class _Prices:
         order, (example, head) = result.order or cell.order, self.purchase(result.cell)
         listed, price = self._list[result.cell[1]], self._list[head]
         usual = {listed, price, 0.0 if unpaid else price}
-        if (order, *result.cell) in self._ordered:
-            listed, price = self._ordered[order, *result.cell], self._together[order, example, head]
+        if (order, *result.cell) in self.ordered:
+            listed, price = self.ordered[order, *result.cell], self._together[order, example, head]
             usual = {listed}
         invoiced = result.cost is not None and not any(isclose(result.cost, cost) for cost in usual)
         return _Line(result, cell, price, invoiced)

@@ -46,8 +46,6 @@ class State:
         Prices; of a group, that of its head, and 0 of the others.
     heads : ndarray of int, shape (d,)
         The first attribute of each attribute's group: itself, if it is alone.
-    ranges : ndarray of float, shape (d, 2)
-        Usual ranges; NaN if there are none.
     values : ndarray of float, shape (n, d)
         NaN where nothing is known.
     on_order, unavailable, paid : ndarray of bool, shape (n, d)
@@ -69,7 +67,6 @@ class State:
     labels: tuple[str, ...]
     costs: np.ndarray
     heads: np.ndarray
-    ranges: np.ndarray
     values: np.ndarray
     on_order: np.ndarray
     unavailable: np.ndarray
@@ -130,8 +127,7 @@ class State:
 
 def state_of(store: StudyFile) -> State:
     """Return what a study knows; in a block of `StudyFile.reading` or `StudyFile.writing`."""
-    attributes = store.rows("SELECT name, cost, head, low, high FROM attributes ORDER BY number")
-    names, costs, heads, low, high = zip(*attributes, strict=True)
+    names, costs, heads = zip(*store.rows("SELECT name, cost, head FROM attributes ORDER BY number"), strict=True)
     examples = tuple(name for (name,) in store.rows("SELECT name FROM examples ORDER BY number"))
     y, labels = _targets(targets_of(store))
     shape = len(examples), len(names)
@@ -157,7 +153,6 @@ def state_of(store: StudyFile) -> State:
         labels,
         np.array(costs, dtype=float),
         np.array(heads),
-        np.array([low, high], dtype=float).T,
         values,
         on_order,
         unavailable,
@@ -212,16 +207,16 @@ def create(
     """
     check_targets(examples)
     number = {name: at for at, name, *_ in attributes}
-    cells = sorted(
+    cells: list[Row] = sorted(
         (example, number[name], "known", value, None, 0)
         for name, values in examples.values.items()
         for example, value in enumerate(values)
         if value is not None
     )
-    tables: list[tuple[str, list[Sequence[Any]]]] = [
+    tables: list[tuple[str, list[Row]]] = [
         ("attributes", list(attributes)),
         ("examples", [(at, *row) for at, row in enumerate(zip(examples.names, examples.targets, strict=True))]),
-        ("cells", cells),  # type: ignore[list-item]
+        ("cells", cells),
     ]
     facts = {"algo": algo, "id": examples.id, "seed": str(seed), "target": examples.target, "unit": unit}
     if missing_values:
@@ -278,8 +273,7 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
             log.append(("example", known[name][0], *[None] * 5))
             added["examples"] += 1
         example, old_target = known[name]
-        facts: list[tuple[str, str, str, int | None, Any, Any]]
-        facts = [("target", "targets", examples.target, None, old_target, target)]
+        facts: list[Row] = [("target", "targets", examples.target, None, old_target, target)]
         for column, values in examples.values.items():
             number = attributes[column]
             facts.append(("beforehand", "values", column, number, cells.get((example, number)), values[row]))
@@ -462,7 +456,7 @@ def _targets(targets: list[Target | None]) -> tuple[np.ndarray, tuple[str, ...]]
     labels = tuple(sorted({target for target in targets if isinstance(target, str)}))
     if labels:
         return np.array([np.nan if target is None else 2.0 * labels.index(target) - 1 for target in targets]), labels
-    y = np.array([np.nan if target is None else target for target in targets], dtype=float)
+    y = np.array(targets, dtype=float)  # where None becomes NaN
     distinct, times = np.unique(y[~np.isnan(y)], return_counts=True)
     if len(distinct) != 2 or times.min() < 2:
         return y, ()

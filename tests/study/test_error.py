@@ -18,10 +18,10 @@ from budgetreg.study.error import (
     ErrorEstimate,
     Estimates,
     Interval,
-    LearningCurve,
     Part,
     combined,
     corrected,
+    error_ratios,
     estimate_error,
     forecast,
     losses,
@@ -106,8 +106,8 @@ def test_the_moment_estimate_counts_for_more_the_less_it_varies() -> None:
     for n in (300, 12000):
         part = Part(noisy, values[:n], y[:n])
         expected, moments = losses(corrected([part])[0]).given.mean(), unbiased([part]).mean()
-        curve = LearningCurve(noisy, ~np.isnan(values[:n]), float(np.var(y)))
-        error = combined([part], reference[:n], curve).complete.estimate
+        (ratio,) = error_ratios(noisy, ~np.isnan(values[:n]), float(np.var(y)), [0.8])
+        error = combined([part], reference[:n], float(ratio)).complete.estimate
         shares.append((error * reference[:n].mean() - expected) / (moments - expected))
     few, many = shares
     assert 0 < few < many - 0.1
@@ -241,19 +241,17 @@ def test_what_is_excluded_is_not_bought(heads: np.ndarray) -> None:
 
 def test_the_curve_goes_through_the_error_now_and_has_a_floor() -> None:
     known = ~np.isnan(few_known()[0])
-    curve = LearningCurve(EQUAL, known, 10.0)
-    half, now, twice, ever = curve.ratios([0.5, 1.0, 2.0, 1e9])
+    half, now, twice, ever = error_ratios(EQUAL, known, 10.0, [0.5, 1.0, 2.0, 1e9])
     assert now == pytest.approx(1.0)
     assert half > now > twice > ever > 0.25
     assert half < 2.0
-    whole = curve.ratios([np.ones_like(known)])[0]
+    (whole,) = error_ratios(EQUAL, known, 10.0, [np.ones_like(known)])
     assert now > whole > ever
 
 
 def test_ten_times_as_many_examples_count_ten_times() -> None:
     known = ~np.isnan(few_known()[0])
-    curve = LearningCurve(EQUAL, known, 10.0)
-    tiled, times = curve.ratios([np.tile(known, (10, 1)), 10.0])
+    tiled, times = error_ratios(EQUAL, known, 10.0, [np.tile(known, (10, 1)), 10.0])
     assert tiled == pytest.approx(times, rel=0.02)
     assert times < 0.9
 
