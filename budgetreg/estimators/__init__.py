@@ -30,14 +30,10 @@ _ACRONYMS = {
 _IRREGULAR = {"cocolasso": "CoCoLasso", "hmlasso": "HMLasso"}
 
 
-def _name(algo: str) -> str:
-    """Return the name of a learner's class, such as ``AEFAStreaming`` of ``aefa_streaming``."""
+def _estimator(algo: str, tuned: bool) -> type[BudgetEstimator]:
+    """Return the class of a learner, such as ``AEFAStreaming`` of ``aefa_streaming``; if it is tuned, it ends in CV."""
     words = (word.upper() if word in _ACRONYMS else word.capitalize() for word in algo.split("_"))
-    return _IRREGULAR.get(algo, "".join(words))
-
-
-def _estimator(name: str, algo: str, tuned: bool) -> type[BudgetEstimator]:
-    """Return the class of a learner."""
+    name = _IRREGULAR.get(algo, "".join(words)) + ("CV" if tuned else "")
     base: type[Any] = BudgetRegressor if learner_of(algo).predicts else SubspaceEstimator
     listed = arguments(algo, tuned)
     members = {
@@ -50,12 +46,13 @@ def _estimator(name: str, algo: str, tuned: bool) -> type[BudgetEstimator]:
     return type(name, (base,), members)
 
 
-ESTIMATORS: dict[str, type[BudgetEstimator]] = {}
+_CLASSES = [
+    _estimator(algo, tuned)
+    for algo in sorted(path.stem for path in (conf_dir() / "algo").glob("*.yaml"))
+    for tuned in ((False, True) if learner_of(algo).tuned else (False,))
+]
+ESTIMATORS: dict[str, type[BudgetEstimator]] = {estimator.__name__: estimator for estimator in _CLASSES}
 """All estimators by name: one of each learner, and if its constants are tuned another one, whose name ends in CV."""
-for _algo in sorted(path.stem for path in (conf_dir() / "algo").glob("*.yaml")):
-    ESTIMATORS[_name(_algo)] = _estimator(_name(_algo), _algo, False)
-    if learner_of(_algo).tuned:
-        ESTIMATORS[f"{_name(_algo)}CV"] = _estimator(f"{_name(_algo)}CV", _algo, True)
 globals().update(ESTIMATORS)
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The base classes of the estimators, which check their input and learn as `budgetreg fit` does.
 
-`BudgetEstimator` fits, `ContinuedEstimator` goes on with further examples and stores only the attributes seen of
-earlier ones, `BudgetRegressor` predicts a target, and `SubspaceEstimator` projects examples onto a subspace.
+`BudgetEstimator` fits, and goes on with further examples, of which it stores only the attributes seen.
+`BudgetRegressor` predicts a target, and `SubspaceEstimator` projects examples onto a subspace.
 """
 
 import warnings
@@ -27,12 +27,6 @@ from budgetreg.estimators.parameters import learner_of, python_name, sees_all
 from budgetreg.protocol.in_memory import FitOptions, Learned, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 
-_OWN = (
-    *("grid", "folds", "fit_intercept", "center", "pilot", "scale", "random_state", "k", "predict_k"),
-    *("costs", "groups", "total"),
-)
-"""Parameters that are no options of the learner and none of its constants."""
-
 _UNPAID = {"scale": ("max_abs", "none"), "center": ("full", "none"), "moments": ("given", "pilot")}
 """Values of parameters that need all values of the table, and what to use where they are observed."""
 _MOST_SEEDS = 2**31
@@ -42,6 +36,53 @@ _ATTRIBUTES = {
     "n_features_in_ : int": "Number of attributes d.",
     "feature_names_in_ : ndarray of shape (d,)": "Names of the attributes, if all are text.",
 }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The stored values of earlier examples.
+
+    Attributes
+    ----------
+    choices : FitOptions
+        What the parameters said.
+    shape : tuple of int
+        Number of examples n, and of attributes d.
+    y : ndarray of float, shape (n,), or None
+        Targets; None for subspaces.
+    cells : ndarray of int, shape (m,)
+        What was seen, as ``example * d + attribute``, ascending.
+    values : ndarray of float, shape (m,)
+        The values of these cells.
+    """
+
+    choices: FitOptions
+    shape: tuple[int, int]
+    y: np.ndarray | None
+    cells: np.ndarray
+    values: np.ndarray
+
+
+def _continues(estimator: "BudgetEstimator") -> bool:
+    """Whether the learner, with its options, can go on with more examples; cross-validation needs all at once.
+
+    Raises
+    ------
+    ValueError
+        If it could with other parameters.
+    """
+    given = estimator._given
+    if estimator.tuned or not replace(estimator._learner, **estimator._options).continues:
+        return False
+    if "pilot" in given and not isinstance(given["pilot"], int):
+        raise ValueError(
+            f"{type(estimator).__name__}: the pilot is a share of all examples; give a number of rows, such as pilot=0 "
+            "with scale='none'"
+        )
+    if given["total"] is not None:
+        raise ValueError(f"{type(estimator).__name__}: a total ends a fit, and partial_fit learns from every example")
+    estimator._refuse_unpaid()
+    return True
 
 
 class BudgetEstimator(BaseEstimator):
@@ -59,10 +100,23 @@ class BudgetEstimator(BaseEstimator):
     tuned: ClassVar[bool]
     k: int | str | None
     n_features_in_: int
+    _seen: Seen | None = None
 
     @property
     def _learner(self) -> Learner:
         return learner_of(self.algo)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """The parameters, numbers of NumPy as Python's own."""
+        given = self.get_params(deep=False)
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """The parameters that are options of the learner."""
+        given = self._given
+        return {name: given[name] for name in options_of(type(self._learner)) if name in given}
 
     def fit(
         self,
@@ -138,11 +192,11 @@ class BudgetEstimator(BaseEstimator):
         return learned
 
     def _adopt(self, learned: Learned) -> None:
-        """Set the fitted attributes, and warn of attributes that are left out."""
+        """Set the fitted attributes, forget earlier examples, and warn of attributes that are left out."""
         if learned.left_out:
             names = getattr(self, "feature_names_in_", None)
             shown = [label(i, () if names is None else list(map(str, names)), ()) for i in learned.left_out]
-            warnings.warn(f"{of_unknown_scale()}: {listed(shown)}", Notice, stacklevel=4)
+            warnings.warn(f"{of_unknown_scale()}: {listed(shown)}", Notice, stacklevel=3)
         self.attributes_seen_ = int(learned.run["attributes_total"])
         self.cost_ = learned.run.get("cost_total")
         if self.tuned:
@@ -150,6 +204,7 @@ class BudgetEstimator(BaseEstimator):
             self.attributes_tuning_ = int(learned.run["attributes_tuning"])
             self.cost_tuning_ = learned.run.get("cost_tuning")
         self._keep(learned)
+        self._seen = None
 
     def _keep(self, learned: Learned) -> None:
         """Store what was learned."""
@@ -157,7 +212,7 @@ class BudgetEstimator(BaseEstimator):
 
     def _choices(self, names: Sequence[str], d: int, on_demand: bool) -> FitOptions:
         """Return what the parameters say, as values, for d attributes with names or none."""
-        learner, given = self._learner, {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        learner, given = self._learner, self._given
         if given["k"] is None and not sees_all(learner):
             raise ValueError(f"{type(self).__name__}: k is needed, the number of attributes to see of each example")
         constants = {} if self.tuned else {name: python_name(name) for name in learner.tuned}
@@ -173,7 +228,7 @@ class BudgetEstimator(BaseEstimator):
             self.algo,
             given["k"],
             state if isinstance(state, int) else check_random_state(state).randint(_MOST_SEEDS),
-            {name: value for name, value in given.items() if name not in (*_OWN, *constants.values())},
+            self._options,
             {name: given[parameter] for name, parameter in constants.items()} if constants else None,
             center=given["center"],
             scale=given["scale"],
@@ -198,7 +253,7 @@ class BudgetEstimator(BaseEstimator):
 
     def _refuse_unpaid(self) -> None:
         """Refuse parameters that need all values beforehand: they are observed while the estimator learns."""
-        name, given = type(self).__name__, self.get_params(deep=False)
+        name, given = type(self).__name__, self._given
         if self.tuned:
             raise ValueError(
                 f"{name}: cross-validation needs full rows; use {name.removesuffix('CV')} and give its constants"
@@ -247,88 +302,8 @@ class BudgetEstimator(BaseEstimator):
         refuse_sizes(values, "known", small=False)
         return Observed(observe, values), target
 
-    def __sklearn_tags__(self) -> Any:
-        """Describe what data it accepts."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self._learner.missing is not Missing.REFUSED
-        return tags
-
-
-def _values(X: Any) -> np.ndarray | Values:
-    """Return checked values: dense, or sparse if some are stored and none is missing."""
-    if isinstance(X, np.ndarray):
-        return X
-    if not X.nnz or np.isnan(X.data).any():
-        return np.asarray(X.toarray())
-    return Sparse(X.indptr, X.indices, X.data, X.shape[1])
-
-
-def _plain(value: Any) -> Any:
-    """Return a number of NumPy as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The stored values of earlier examples.
-
-    Attributes
-    ----------
-    choices : FitOptions
-        What the parameters said.
-    shape : tuple of int
-        Number of examples n, and of attributes d.
-    y : ndarray of float, shape (n,), or None
-        Targets; None for subspaces.
-    cells : ndarray of int, shape (m,)
-        What was seen, as ``example * d + attribute``, ascending.
-    values : ndarray of float, shape (m,)
-        The values of these cells.
-    """
-
-    choices: FitOptions
-    shape: tuple[int, int]
-    y: np.ndarray | None
-    cells: np.ndarray
-    values: np.ndarray
-
-
-def _continues(estimator: "ContinuedEstimator") -> bool:
-    """Whether the learner, with its options, can go on with more examples; cross-validation needs all at once.
-
-    Raises
-    ------
-    ValueError
-        If it could with other parameters.
-    """
-    given, learner = estimator.get_params(deep=False), estimator._learner
-    options = {name: given[name] for name in options_of(type(learner)) if name in given}
-    if estimator.tuned or not replace(learner, **options).continues:
-        return False
-    if "pilot" in given and not isinstance(given["pilot"], int | np.integer):
-        raise ValueError(
-            f"{type(estimator).__name__}: the pilot is a share of all examples; give a number of rows, such as pilot=0 "
-            "with scale='none'"
-        )
-    if given["total"] is not None:
-        raise ValueError(f"{type(estimator).__name__}: a total ends a fit, and partial_fit learns from every example")
-    estimator._refuse_unpaid()
-    return True
-
-
-class ContinuedEstimator(BudgetEstimator):
-    """Base class of estimators that can go on with more examples, if their learner can."""
-
-    _seen: Seen | None = None
-
-    def _adopt(self, learned: Learned) -> None:
-        """Become what was learned, and forget the examples that were learned from before."""
-        super()._adopt(learned)
-        self._seen = None
-
     @available_if(_continues)
-    def partial_fit(self, X: Any, y: Any = None) -> "ContinuedEstimator":
+    def partial_fit(self, X: Any, y: Any = None) -> "BudgetEstimator":
         """Learn from more examples, as if all that were given so far had come at once, in their order.
 
         Of each example the attributes that are seen are stored, and no others. Each call learns from all examples
@@ -354,8 +329,7 @@ class ContinuedEstimator(BudgetEstimator):
             learned before stays as it was.
         """
         seen = self._seen
-        X = checked(self, X, reset=seen is None, ensure_min_features=2 if seen is None else 1)
-        X = X if isinstance(X, np.ndarray) else X.toarray()
+        X = checked(self, X, dense=True, reset=seen is None, ensure_min_features=2 if seen is None else 1)
         target = None
         if self._learner.predicts:
             target = self._targets(y)
@@ -400,8 +374,24 @@ class ContinuedEstimator(BudgetEstimator):
             )
         return choices
 
+    def __sklearn_tags__(self) -> Any:
+        """Describe what data it accepts."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._learner.missing is not Missing.REFUSED
+        return tags
 
-class BudgetRegressor(RegressorMixin, ContinuedEstimator):
+
+def _values(X: Any) -> np.ndarray | Values:
+    """Return checked values: dense, or sparse if some are stored and none is missing."""
+    if isinstance(X, np.ndarray):
+        return X
+    if not X.nnz or np.isnan(X.data).any():
+        return np.asarray(X.toarray())
+    return Sparse(X.indptr, X.indices, X.data, X.shape[1])
+
+
+class BudgetRegressor(RegressorMixin, BudgetEstimator):
     """Base class of the estimators that predict a target."""
 
     attributes: ClassVar[Mapping[str, str]] = {
@@ -447,16 +437,14 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         mean, covariance = self.mean_, self.covariance_
         modelled = mean is not None and covariance is not None
         narrow = len(self.support_) < len(self.coef_)
-        X = checked(self, X, reset=False, ensure_all_finite="allow-nan" if modelled or narrow else True)
+        X = checked(self, X, dense=True, reset=False, ensure_all_finite="allow-nan" if modelled or narrow else True)
         if narrow:
-            X = X if isinstance(X, np.ndarray) else X.toarray()
             X = np.where(np.isin(np.arange(len(self.coef_)), self.support_), X, np.nan if modelled else 0.0)
             check_array(X, ensure_all_finite="allow-nan" if modelled else True)
         if return_std and not modelled:
             raise ValueError(
                 f"{type(self).__name__} does not model the attributes: use AEML or AEMR for standard deviations"
             )
-        X = X if isinstance(X, np.ndarray) else X.toarray()
         whole = conditional_means(mean, covariance, X) if np.isnan(X).any() else X
         # Column by column, as `budgetreg predict` reads them: the bits are the same.
         predictions = self._b + (np.asfortranarray(whole) - self._c) @ self.coef_
@@ -475,7 +463,7 @@ class BudgetRegressor(RegressorMixin, ContinuedEstimator):
         return tags
 
 
-class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ContinuedEstimator):
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BudgetEstimator):
     """Base class of the estimators that project examples onto a subspace."""
 
     attributes: ClassVar[Mapping[str, str]] = {
@@ -492,8 +480,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Conti
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates (n, n_components) of complete examples in the subspace."""
         check_is_fitted(self)
-        X = checked(self, X, reset=False)
-        X = X if isinstance(X, np.ndarray) else X.toarray()
+        X = checked(self, X, dense=True, reset=False)
         return np.asarray(((X - self.mean_) * self.scale_) @ self.components_.T)
 
     def inverse_transform(self, X: Any) -> np.ndarray:

@@ -113,7 +113,7 @@ def _missing_objects(cells: np.ndarray, name: str) -> np.ndarray:
     return np.array([type(cell) in holes for cell in cells.flat], dtype=bool).reshape(cells.shape)
 
 
-def checked(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
+def checked(estimator: BaseEstimator, X: Any, *, dense: bool = False, **options: Any) -> Any:
     """Return a table as scikit-learn checks it, an array or CSR, without values too large to compute with.
 
     Parameters
@@ -122,6 +122,8 @@ def checked(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
         It keeps the names of the columns, or compares them.
     X : array-like or sparse matrix of shape (n, d)
         The table.
+    dense : bool
+        Whether an array is returned in any case.
     **options
         Those of `sklearn.utils.validation.validate_data`.
 
@@ -137,7 +139,7 @@ def checked(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     refuse_sizes(X, "X", getattr(estimator, "feature_names_in_", ()), small=False)
-    return X
+    return X.toarray() if dense and issparse(X) else X
 
 
 def each_of(given: Any, name: str, names: Sequence[str], d: int) -> list[Any]:
