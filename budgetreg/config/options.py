@@ -4,8 +4,8 @@ Learners and kinds of data declare their options as fields of a frozen dataclass
 also show which of them decide a result. An option at its default is not part of a run's identity. So an option that is
 added later leaves existing results current.
 
-A `Requirement` is a phrase that completes "must be ..." and the function that accepts a value. `Rules` name one for
-every key of a section. The sections that every run has, besides learner and data, are declared at the end.
+A `Requirement` is a phrase that completes "must be ..." and the function that accepts a value. The sections that every
+run has, besides learner and data, are declared at the end.
 """
 
 import json
@@ -90,55 +90,6 @@ NOT_NEGATIVE = Requirement("a number of at least 0", lambda value: _is_real(valu
 ZERO = Requirement("0", lambda value: _is_real(value) and value == 0)
 ONE = Requirement("1", lambda value: _is_real(value) and value == 1)
 FRACTION = Requirement("a number above 0 and below 1", lambda value: _is_real(value) and 0 < value < 1)
-
-
-Rules = Mapping[str, tuple[str, Requirement]]
-"""By key: what it is, in words, and what it must be."""
-
-
-def chosen(section: Any, prefix: str, key: str, offered: Iterable[str]) -> str:
-    """Return the value of the key that selects the kind of a section, such as ``dataset.kind``.
-
-    Raises
-    ------
-    ConfigError
-        If the value is not among those offered.
-    """
-    names = tuple(offered)
-    if not isinstance(section, dict):
-        raise ConfigError(f"{prefix}={_written(section)}: must have the key {key}, one of {', '.join(names)}")
-    selector: Rules = {key: (f"the {key}", one_of(*names))}
-    check({key: section[key]} if key in section else {}, selector, prefix)
-    return str(section[key])
-
-
-def check(section: Any, rules: Rules, prefix: str) -> None:
-    """Check the keys and values of a section.
-
-    Raises
-    ------
-    ConfigError
-        If a key is unknown or missing, or a value does not meet its requirement.
-    """
-    dot = "." if prefix else ""
-    if not isinstance(section, dict):
-        raise ConfigError(f"{prefix}={_written(section)}: must have the keys {', '.join(rules)}")
-    for key in section:
-        if key not in rules:
-            hint = nearest(key, rules)
-            raise ConfigError(f"{prefix}{dot}{key}: no such key{hint}; keys: {', '.join(rules)}")
-    for key, (what, must) in rules.items():
-        if key not in section:
-            raise ConfigError(f"{prefix}{dot}{key}: {what} is missing")
-        value = section[key]
-        if not must.accepts(value):
-            hint = nearest(str(value), must.choices)
-            raise ConfigError(f"{prefix}{dot}{key}={_written(value)}: {what} must be {must.phrase}{hint}")
-
-
-def _written(value: Any) -> str:
-    """Return a value as the command line has it."""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 REQUIRED = object()
@@ -232,10 +183,42 @@ def checked(section: Any, options: Options, prefix: str) -> dict[str, Any]:
         If a key is unknown or missing, or a value does not meet its requirement.
     """
     given = section if isinstance(section, dict) else {}
-    rules = {name: (option.what, option.must) for name, option in options.items() if option.applies(given)}
-    whole = completed(options, section) if isinstance(section, dict) else section
-    check(whole, rules, prefix)
-    return dict(whole)
+    known = {key: option for key, option in options.items() if option.applies(given)}
+    if section is not given:
+        raise ConfigError(f"{prefix}={_written(section)}: must have the keys {', '.join(known)}")
+    dot = "." if prefix else ""
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"{prefix}{dot}{key}: no such key{nearest(key, known)}; keys: {', '.join(known)}")
+    whole = completed(known, given)
+    for key, option in known.items():
+        if key not in whole:
+            raise ConfigError(f"{prefix}{dot}{key}: {option.what} is missing")
+        value, must = whole[key], option.must
+        if not must.accepts(value):
+            hint = nearest(str(value), must.choices)
+            raise ConfigError(f"{prefix}{dot}{key}={_written(value)}: {option.what} must be {must.phrase}{hint}")
+    return whole
+
+
+def chosen(section: Any, prefix: str, key: str, offered: Iterable[str]) -> str:
+    """Return the value of the key that selects the kind of a section, such as ``dataset.kind``.
+
+    Raises
+    ------
+    ConfigError
+        If the value is not among those offered.
+    """
+    names = tuple(offered)
+    if not isinstance(section, dict):
+        raise ConfigError(f"{prefix}={_written(section)}: must have the key {key}, one of {', '.join(names)}")
+    given = {key: section[key]} if key in section else {}
+    return str(checked(given, {key: Option(f"the {key}", one_of(*names))}, prefix)[key])
+
+
+def _written(value: Any) -> str:
+    """Return a value as the command line has it."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def resolve_nulls(options: Options, section: Mapping[str, Any], own_data: bool) -> dict[str, Any]:

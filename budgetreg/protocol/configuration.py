@@ -33,7 +33,6 @@ from budgetreg.config.options import (
     TUNINGS,
     Option,
     Options,
-    check,
     checked,
     chosen,
     completed,
@@ -396,7 +395,7 @@ def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
     section = resolve_nulls(declared, checked(section, declared, "algo"), own_data)
     learner = composed(section, {})
     parameter = increasing("an increasing list of numbers above 0", POSITIVE)
-    check(section["grid"], {key: (f"the grid of {key}", parameter) for key in learner.tuned}, "algo.grid")
+    checked(section["grid"], {key: Option(f"the grid of {key}", parameter) for key in learner.tuned}, "algo.grid")
     reason = learner.refuse()
     if reason:
         raise ConfigError(reason)
