@@ -83,7 +83,7 @@ def _from_files(words: Sequence[str], *, hydra: bool = False) -> DictConfig:
 def _composed_once(words: tuple[str, ...], hydra: bool, versions: tuple[tuple[str, int, int], ...]) -> DictConfig:
     """Return what Hydra makes of these versions of the files, which takes a tenth of a second."""
     with composing():
-        return compose("config", list(words), return_hydra_config=hydra)
+        return compose(_CONFIG, list(words), return_hydra_config=hydra)
 
 
 def _versions() -> Iterator[tuple[str, int, int]]:
@@ -109,8 +109,6 @@ class Composer:
     ----------
     name : str, optional
         The recipe, such as ``hazan_koren_2012/fig1``; none by default.
-    left_out : mapping of str to Any, optional
-        Top-level keys that no cell needs, such as the claims, with the values that cells have instead.
 
     Attributes
     ----------
@@ -118,13 +116,12 @@ class Composer:
         What Hydra composed without choices, with its own settings under ``hydra``.
     """
 
-    def __init__(self, name: str | None = None, left_out: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str | None = None) -> None:
         self._words = [] if name is None else [f"experiment={name}"]
-        self._left_out = left_out or {}
         with composition_explained(self._words):
             self.base = _from_files(self._words, hydra=True)
         self._recipe = _parsed("{}" if name is None else catalogue.text("experiment", name))
-        self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): self._without(self.base)}
+        self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): OmegaConf.to_container(_without_hydra(self.base))}
 
     def __call__(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the configuration of a cell.
@@ -164,15 +161,14 @@ class Composer:
         if not known or not _overrides_only(self._recipe) or not all(map(_stands_alone, texts.values())):
             words = [*self._words, *(f"{group}={option}" for group, option in files.items())]
             with composition_explained(words):
-                return self._without(_from_files(words))
-        overlay = self._recipe
-        merged = {group: OmegaConf.merge(_parsed(text), overlay.get(group) or {}) for group, text in texts.items()}
+                return OmegaConf.to_container(_from_files(words))
+        merged = {group: OmegaConf.merge(_parsed(text), self._recipe.get(group) or {}) for group, text in texts.items()}
         return {**self._bases[()], **{group: OmegaConf.to_container(section) for group, section in merged.items()}}
 
-    def _without(self, config: DictConfig) -> Any:
-        kept = OmegaConf.masked_copy(config, [str(key) for key in config if key not in (*self._left_out, "hydra")])
-        tree: Any = OmegaConf.to_container(kept)
-        return {**tree, **self._left_out}
+
+def _without_hydra(config: DictConfig) -> DictConfig:
+    """Return a configuration without Hydra's own part."""
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 def _needs_omegaconf(node: Any) -> bool:
@@ -275,7 +271,7 @@ def show(words: Sequence[str]) -> None:
     """Print the configuration that some overrides in Hydra's grammar make, without Hydra's own part."""
     with composing() as loader:
         config = loader.load_configuration(_CONFIG, list(words), RunMode.RUN)
-    print(OmegaConf.to_yaml(OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])), end="")
+    print(OmegaConf.to_yaml(_without_hydra(config)), end="")
 
 
 def complete(words: Sequence[str]) -> None:

@@ -223,15 +223,12 @@ def _written(value: Any) -> str:
 
 def resolve_nulls(options: Options, section: Mapping[str, Any], own_data: bool) -> dict[str, Any]:
     """Return a section in which the meaning of null replaces it: that for own data, or else the default."""
-    nulls = {
-        name: option
+    meant = {
+        name: option.null_for_own_data if own_data else option.default
         for name, option in options.items()
         if option.null_for_own_data is not None and section.get(name, 0) is None
     }
-    return {
-        **section,
-        **{name: option.null_for_own_data if own_data else option.default for name, option in nulls.items()},
-    }
+    return {**section, **meant}
 
 
 def identity_of(options: Options, section: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:

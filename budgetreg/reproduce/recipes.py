@@ -22,8 +22,6 @@ from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, validate
 
 PUBLISHED = "published.csv"
-# Keys that no cell needs, and what cells have instead.
-_PRESENTATION: Mapping[str, Any] = {"figure": {}, "differs": [], "claims": []}
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,8 @@ def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
 
 
 def _read(name: str, given: Mapping[str, Any]) -> Recipe:
-    composer = Composer(name, _PRESENTATION)
-    keys = ("protocols", "omit", *_PRESENTATION)
+    composer = Composer(name)
+    keys = ("protocols", "omit", "figure", "differs", "claims")
     content: dict[str, Any] = {key: OmegaConf.to_container(composer.base[key]) for key in keys}
     checked(content, {key: TOP[key] for key in keys}, "")
     protocols = tuple(map(str, content["protocols"]))

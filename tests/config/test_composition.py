@@ -10,8 +10,6 @@ from omegaconf import DictConfig, OmegaConf
 from budgetreg.config import catalogue, composition
 from budgetreg.config.composition import Composer, composing
 
-LEFT_OUT: dict[str, Any] = {"figure": {}, "differs": [], "claims": []}
-
 
 def plain(config: Any) -> Any:
     return OmegaConf.to_container(config) if isinstance(config, DictConfig) else config
@@ -24,7 +22,7 @@ def by_hydra(name: str, choice: dict[str, Any]) -> Any:
         config = compose("config", words)
     for key in choice.keys() - set(groups):
         OmegaConf.update(config, key, choice[key], force_add=True)
-    return plain(config) | LEFT_OUT
+    return plain(config)
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_cell_equals_what_hydra_composes(name: str, choice: dict[str, Any]) -> None:
-    cell = plain(Composer(name, LEFT_OUT)(choice))
+    cell = plain(Composer(name)(choice))
     expected = by_hydra(name, choice)
     assert cell == expected
     assert list(cell) == list(expected)
@@ -76,13 +74,13 @@ def test_files_that_use_other_files_are_composed_as_hydra_does(conf: Path, recip
     (conf / "experiment" / "toy" / "base.yaml").write_text("# @package _global_\nalgo: {split: even}\nseed: 5\n")
     (conf / "experiment" / "toy" / "it.yaml").write_text(f"# @package _global_\n{recipe}\n")
     (conf / "algo" / "other.yaml").write_text(option)
-    composer = Composer("toy/it", LEFT_OUT)
+    composer = Composer("toy/it")
     for choice in ({"algo": "other", "k": 2}, {"algo": "aer"}):
         assert plain(composer(choice)) == by_hydra("toy/it", choice)
 
 
 def test_a_cell_can_be_changed_without_changing_the_next() -> None:
-    composer = Composer("hazan_koren_2012/fig1", LEFT_OUT)
+    composer = Composer("hazan_koren_2012/fig1")
     first: Any = composer({"algo": "aelr"})
     first["algo"]["grid"]["B"].append(0)
     assert plain(composer({"algo": "aelr"})) == by_hydra("hazan_koren_2012/fig1", {"algo": "aelr"})
@@ -99,7 +97,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_hydra_runs_once_for_a_recipe(conf: Path, calls: list[Any]) -> None:
     (conf / "experiment").mkdir()
     (conf / "experiment" / "toy.yaml").write_text("# @package _global_\ndefaults: [{override /algo: aemr}]\nk: 3")
-    composer = Composer("toy", LEFT_OUT)
+    composer = Composer("toy")
     for algo in ("aemr", "aeml", "aelr", "ridge"):
         for k in (4, 5, 16):
             composer({"algo": algo, "k": k})
