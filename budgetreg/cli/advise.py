@@ -143,14 +143,15 @@ def _compared(plans: Sequence[Plan]) -> tuple[list[Candidate], int]:
         outcomes.append(carry_out(plan, draw=False))
     for line in remarks(outcome.choices for outcome in outcomes):
         say(line)
+    failed = sum(outcome.failed for outcome in outcomes)
     folders = [outcome.folder for outcome in outcomes if outcome.finished]
-    series = read_series(folders) if folders else []
-    total = plans[0].config.total
+    if not folders:
+        return [], failed
+    series, total = read_series(folders), plans[0].config.total
     assert total is not None
-    measure = axes_of(series)[1].column if series else ""
-    candidates = ranked(series, measure, total) if series else []
-    candidates += boosting(candidates, plans[0], measure) if series else []
-    return candidates, sum(outcome.failed for outcome in outcomes)
+    measure = axes_of(series)[1].column
+    candidates = ranked(series, measure, total)
+    return [*candidates, *boosting(candidates, plans[0], measure)], failed
 
 
 def _configs(options: Mapping[str, str], choices: Mapping[str, Any]) -> list[Config]:

@@ -144,8 +144,8 @@ def harmless(words: Iterable[str], keys: Collection[str], refusal: str) -> dict[
     return {key: whole_number(key, text, 1) if key in _WHOLE else text for key, text in texts.items()}
 
 
-def key_values(words: Iterable[str], keys: Collection[str], refusal: str) -> dict[str, str]:
-    """Return the values of words such as ``out=FILE``, as text; the last value of a key counts.
+def key_values(words: Iterable[str], keys: Collection[str], refusal: str, *, once: bool = False) -> dict[str, str]:
+    """Return the values of words such as ``out=FILE``, as text.
 
     Parameters
     ----------
@@ -155,19 +155,23 @@ def key_values(words: Iterable[str], keys: Collection[str], refusal: str) -> dic
         The keys that are accepted.
     refusal : str
         Why others are refused.
+    once : bool
+        Whether a key with two values is refused; if not, the last value counts.
 
     Raises
     ------
     ConfigError
         If a key is none of these, or has no value.
     """
-    values = {}
+    values: dict[str, str] = {}
     for word in words:
-        key, equals, text = word.partition("=")
-        if key in keys and equals and not text:
+        key, _, text = word.partition("=")
+        if key not in keys:
+            raise ConfigError(f"{cut(word)}: {refusal}{nearest(key, keys)}; keys: {', '.join(keys)}")
+        if not text:
             raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
-        if key not in keys or not text:
-            raise ConfigError(f"{word}: {refusal}{nearest(key, keys)}; keys: {', '.join(keys)}")
+        if once and key in values:
+            raise ConfigError(f"{word}: {key} is there already, as {key}={cut(values[key])}")
         values[key] = text
     return values
 
@@ -551,12 +555,10 @@ def _verify(parser: _Parser) -> None:
     parser.add_argument("folder", type=_folder, metavar="DIR", help="a run, merged results, or a folder above some")
     _words(parser, _listed(VERIFY_KEYS))
     _flag(parser, "--all", "all finished repetitions")
-    for name, least, default, what in (
-        ("--sample", 1, 2, "at most N of each run, "),
-        ("--seed", 0, 0, "another seed makes another choice; "),
-    ):
-        read, about = partial(whole_number, name, least=least), f"{what}{default} by default"
-        parser.add_argument(name, type=read, metavar="N", default=default, help=about)
+    most = "at most N of each run, 2 by default"
+    parser.add_argument("--sample", type=partial(whole_number, "--sample", least=1), metavar="N", default=2, help=most)
+    other = "another seed makes another choice; 0 by default"
+    parser.add_argument("--seed", type=partial(whole_number, "--seed", least=0), metavar="N", default=0, help=other)
 
 
 def _reprice(parser: _Parser) -> None:

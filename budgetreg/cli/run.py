@@ -35,6 +35,7 @@ from budgetreg.config.catalogue import blamed
 from budgetreg.config.composition import as_config_error, as_typed, check_words, composition_explained, left_out
 from budgetreg.config.options import options_of, tuning_options
 from budgetreg.data import cache
+from budgetreg.data.attributes import Prices
 from budgetreg.protocol.configuration import Config, names_and_paths, validate
 from budgetreg.protocol.plan import Plan, make_plan
 from budgetreg.runs.runner import Choices, remarks
@@ -359,7 +360,7 @@ def sweep_table(plans: Sequence[Plan]) -> Table:
         total += plan.config.repetitions * (run + tuning)
         k = "all" if plan.config.algo.observation is Observation.ALL else str(plan.config.k)
         amounts = (plan.most_examples, run, tuning, plan.config.repetitions * (run + tuning))
-        money = [f"{_most_money(plan):,.6g}"] if plan.prices else []
+        money = [f"{_most_money(plan, plan.prices):,.6g}"] if plan.prices else []
         rows.append([plan.config.algo.name, k, *(f"{amount:,}" for amount in amounts), *money])
     unit = [f"a run in {first.prices.unit}"] if first.prices else []
     rows.append(["all", "", "", "", "", f"{total:,}", *("" for _ in unit)])
@@ -408,34 +409,27 @@ def _money(plan: Plan) -> dict[str, str]:
     prices = plan.prices
     if prices is None:
         return {}
-    costs = _costs(plan)
+    costs = _costs(plan, prices)
     most = "at most" if plan.budget else "on average at most"
     total = f"{plan.config.total} {prices.unit}, at {plan.price:.4g} for an attribute as is expected of its draws"
     return {
         **({"total": total} if plan.config.total else {}),
-        "prices": f"{costs[-1]:g} to {costs[0]:g} {prices.unit} for an attribute, {prices.row:g} for a full row",
-        "bill: one final run, in money": f"{most} {_most_money(plan):,.6g} {prices.unit}",
+        "prices": f"{min(costs):g} to {max(costs):g} {prices.unit} for an attribute, {prices.row:g} for a full row",
+        "bill: one final run, in money": f"{most} {_most_money(plan, prices):,.6g} {prices.unit}",
     }
 
 
-def _costs(plan: Plan) -> list[float]:
-    """Return the prices of attributes, or of groups that are bought together, from the highest; empty without any."""
-    if plan.prices is None:
-        return []
-    costs = plan.prices.costs if plan.groups is None else np.array(plan.prices.costs)[plan.groups.leads].tolist()
-    return sorted(costs, reverse=True)
+def _costs(plan: Plan, prices: Prices) -> Sequence[float]:
+    """Return the prices of attributes, or of groups that are bought together."""
+    return prices.costs if plan.groups is None else np.array(prices.costs)[plan.groups.leads].tolist()
 
 
-def _most_money(plan: Plan) -> float:
-    """Return the most that a final run can cost; 0 without prices."""
-    prices = plan.prices
-    if prices is None:
-        return 0.0
-    steps = plan.most_examples - plan.pilot_before_learning
+def _most_money(plan: Plan, prices: Prices) -> float:
+    """Return the most that a final run can cost."""
     full_rows = plan.config.algo.observation is Observation.ALL
-    most = plan.pilot_before_learning * prices.row + steps * (
-        prices.row if full_rows else plan.per_example * _costs(plan)[0]
-    )
+    each = prices.row if full_rows else plan.per_example * max(_costs(plan, prices))
+    pilot = plan.pilot_before_learning
+    most = pilot * prices.row + (plan.most_examples - pilot) * each
     total = plan.config.total
     return min(most, plan.config.last_share * total) if total and plan.config.ends_with_money else most
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from budgetreg.api import draw_study
-from budgetreg.cli.arguments import STUDY, whole_number
+from budgetreg.cli.arguments import STUDY, key_values, whole_number
 from budgetreg.cli.console import console, shown
-from budgetreg.common.errors import ConfigError, DataError, UserError, cut, nearest, quoted
+from budgetreg.common.errors import ConfigError, DataError, UserError, cut, quoted
 from budgetreg.common.files import at_home, refuse_foreign, write_atomically
 from budgetreg.common.notices import in_one_line, plural, say
 from budgetreg.data.tables import is_number
@@ -71,18 +71,7 @@ def main(arguments: Namespace) -> int:
 def _keys(name: str, words: Sequence[str]) -> dict[str, Any]:
     """Return what the words of a part say, by key."""
     part = STUDY[name]
-    values: dict[str, str] = {}
-    for word in words:
-        key, equals, text = word.partition("=")
-        if key not in part.keys:
-            raise ConfigError(
-                f"{cut(word)}: study {name} has no such key{nearest(key, part.keys)}; keys: {', '.join(part.keys)}"
-            )
-        if not equals or not text:
-            raise ConfigError(f"{word}: a value is needed: {key}=VALUE")
-        if key in values:
-            raise ConfigError(f"{word}: {key} is there already, as {key}={cut(values[key])}")
-        values[key] = text
+    values = key_values(words, part.keys, f"study {name} has no such key", once=True)
     for key in part.needed:
         if key not in values:
             raise ConfigError(f"study {name}: {key}=VALUE is needed: {part.keys[key]}")
@@ -184,16 +173,16 @@ def _ask(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
 def _tell(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     recorded = study.tell(arguments.results, **keys)
     unit = study.state().unit
-    parts = [
-        f"{plural(recorded.values, 'value')} recorded",
-        *([f"{recorded.replaced} of them replaced" if recorded.values else ""] if recorded.replaced else []),
-        *([f"{recorded.unordered} of them not on order"] if recorded.unordered else []),
-        *([f"{recorded.unavailable} unavailable"] if recorded.unavailable else []),
-        *([f"{recorded.invoiced} at the price on the invoice"] if recorded.invoiced else []),
-        *([f"{recorded.repeated} known already"] if recorded.repeated else []),
-        *([f"{recorded.pending} pending"] if recorded.pending else []),
-    ]
-    print(in_one_line(f"{arguments.results}: {', '.join(filter(None, parts))}"))
+    counts = {
+        "of them replaced": recorded.replaced if recorded.values else 0,
+        "of them not on order": recorded.unordered,
+        "unavailable": recorded.unavailable,
+        "at the price on the invoice": recorded.invoiced,
+        "known already": recorded.repeated,
+        "pending": recorded.pending,
+    }
+    parts = [f"{plural(recorded.values, 'value')} recorded", *(f"{n} {what}" for what, n in counts.items() if n)]
+    print(in_one_line(f"{arguments.results}: {', '.join(parts)}"))
     print(in_one_line(f"paid: {exact_money(recorded.cost)} {unit}, {exact_money(recorded.spent)} {unit} in all"))
 
 
@@ -273,17 +262,8 @@ def _write(frame: "pd.DataFrame", keys: Mapping[str, Any], inputs: Iterable[Path
     print(in_one_line(shown(out)))
 
 
-_PARTS = {
-    "add": _add,
-    "ask": _ask,
-    "tell": _tell,
-    "show": _show,
-    "predict": _predict,
-    "next": _next,
-    "cancel": _cancel,
-    "exclude": _exclude,
-    "export": _export,
-}
+_FUNCTIONS = (_add, _ask, _tell, _show, _predict, _next, _cancel, _exclude, _export)
+_PARTS = {function.__name__[1:]: function for function in _FUNCTIONS}
 
 
 def _print_size(path: Path, study: Study) -> None:

@@ -143,7 +143,9 @@ class Composer:
             self._bases[files] = self._chosen(dict(files))
         base = self._bases[files]
         values = {key: value for key, value in choice.items() if key not in groups}
-        if _needs_omegaconf(base) or any(_sets_more(key, value) for key, value in values.items()):
+        # Setting such a key is more than replacing one value.
+        special = any("[" in key or isinstance(value, dict) or _is_open(value) for key, value in values.items())
+        if special or _is_open(base):
             config = OmegaConf.create(base)
             for key, value in values.items():
                 with composition_explained([f"{key}={value}"]):
@@ -171,15 +173,10 @@ def _without_hydra(config: DictConfig) -> DictConfig:
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
-def _needs_omegaconf(node: Any) -> bool:
+def _is_open(node: Any) -> bool:
     """Whether a tree refers to other keys or lacks a value, which only OmegaConf finds out."""
     written = str(node)
     return "${" in written or "???" in written
-
-
-def _sets_more(key: str, value: Any) -> bool:
-    """Whether setting a key is more than replacing one value."""
-    return "[" in key or isinstance(value, dict) or _needs_omegaconf(value)
 
 
 @cache

@@ -1,7 +1,6 @@
 """Nested mappings, such as configurations: flattened, compared, and named by the keys in which they differ."""
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from pathlib import PurePath
 from typing import Any
 
@@ -59,7 +58,16 @@ def differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tupl
 
 def common(trees: Sequence[Mapping[str, Any]]) -> Tree:
     """Return the keys that all mappings have with equal values; at least one mapping is needed."""
-    return reduce(_shared, trees[1:], dict(trees[0]))
+    shared: Tree = {}
+    for key, first in trees[0].items():
+        values = [tree[key] for tree in trees if key in tree]
+        if len(values) < len(trees):
+            continue
+        if all(isinstance(value, Mapping) for value in values):
+            shared[key] = common(values)
+        elif all(value == first for value in values):
+            shared[key] = first
+    return shared
 
 
 def diff(tree: Mapping[str, Any], base: Mapping[str, Any]) -> Tree:
@@ -87,16 +95,6 @@ def merge(base: Mapping[str, Any], rest: Mapping[str, Any]) -> Tree:
 def ordered(tree: Mapping[str, Any]) -> Tree:
     """Return a mapping with its keys in alphabetical order, on every level."""
     return {key: ordered(tree[key]) if isinstance(tree[key], Mapping) else tree[key] for key in sorted(tree)}
-
-
-def _shared(left: Mapping[str, Any], right: Mapping[str, Any]) -> Tree:
-    shared: Tree = {}
-    for key in left.keys() & right.keys():
-        if isinstance(left[key], Mapping) and isinstance(right[key], Mapping):
-            shared[key] = _shared(left[key], right[key])
-        elif left[key] == right[key]:
-            shared[key] = left[key]
-    return shared
 
 
 def distinguishing_options(config: Mapping[str, Any]) -> Tree:
