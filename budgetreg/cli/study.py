@@ -207,7 +207,7 @@ def _show(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
         say(f"no figure: {error}: out=FOLDER writes it elsewhere")  # the study may lie where we may only read
     else:
         for path in drawn:
-            print(in_one_line(shown(path)))
+            print(shown(path))
 
 
 def _cancel(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
@@ -233,7 +233,7 @@ def _exclude(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> Non
 
 def _export(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     study.export(keys["out"], log=keys.get("log", False))
-    print(in_one_line(shown(at_home(keys["out"]))))
+    print(shown(at_home(keys["out"])))
 
 
 def _predict(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
@@ -259,7 +259,7 @@ def _write(frame: "pd.DataFrame", keys: Mapping[str, Any], inputs: Iterable[Path
     out = at_home(keys["out"])
     refuse_other(out, content, inputs)
     write_atomically(out, content)
-    print(in_one_line(shown(out)))
+    print(shown(out))
 
 
 _FUNCTIONS = (_add, _ask, _tell, _show, _predict, _next, _cancel, _exclude, _export)

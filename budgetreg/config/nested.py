@@ -145,7 +145,7 @@ def variants(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 def show(value: Any, in_full: bool = False) -> str:
     """Return a value as text: numbers of four digits, and long lists by their ends, unless `in_full`."""
     if isinstance(value, bool) or value is None:
-        return str(value).lower() if value is not None else "none"
+        return str(value).lower()
     if isinstance(value, float):
         return repr(value) if in_full else f"{value:.4g}"
     if isinstance(value, list | tuple):

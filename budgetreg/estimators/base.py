@@ -107,6 +107,11 @@ class BudgetEstimator(BaseEstimator):
         return learner_of(self.algo)
 
     @property
+    def _names(self) -> tuple[str, ...]:
+        """The names of the attributes; empty if they have none."""
+        return tuple(map(str, getattr(self, "feature_names_in_", ())))
+
+    @property
     def _given(self) -> dict[str, Any]:
         """The parameters, numbers of NumPy as Python's own."""
         given = self.get_params(deep=False)
@@ -154,20 +159,18 @@ class BudgetEstimator(BaseEstimator):
         ObservationError
             If an example cannot be observed. What was learned by an earlier call of `fit` stays as it was.
         """
-        if callable(X) and not hasattr(X, "shape"):
-            values: np.ndarray | Values
+        on_demand = callable(X) and not hasattr(X, "shape")
+        values: np.ndarray | Values
+        if on_demand:
             values, target = self._observed(X, y, n_features, known)
-            names: tuple[str, ...] = ()
-            d, fitted_names = values.shape[1], None
+        elif n_features is not None or known is not None:
+            raise ValueError("n_features and known are for a callable only: an array has values and a shape")
         else:
-            if n_features is not None or known is not None:
-                raise ValueError("n_features and known are for a callable only: an array has values and a shape")
             values, target = self._checked(X, y)
-            d, fitted_names = self.n_features_in_, getattr(self, "feature_names_in_", None)
-            names = () if fitted_names is None else tuple(map(str, fitted_names))
-        learned = self._learned(self._choices(names, d, callable(X)), values, target, names)
+        names, d = () if on_demand else self._names, values.shape[1]
+        learned = self._learned(self._choices(names, d, on_demand), values, target, names)
         self.n_features_in_ = d
-        if fitted_names is None and hasattr(self, "feature_names_in_"):
+        if on_demand and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._adopt(learned)
         return self
@@ -194,8 +197,7 @@ class BudgetEstimator(BaseEstimator):
     def _adopt(self, learned: Learned) -> None:
         """Set the fitted attributes, forget earlier examples, and warn of attributes that are left out."""
         if learned.left_out:
-            names = getattr(self, "feature_names_in_", None)
-            shown = [label(i, () if names is None else list(map(str, names)), ()) for i in learned.left_out]
+            shown = [label(i, self._names, ()) for i in learned.left_out]
             warnings.warn(f"{of_unknown_scale()}: {listed(shown)}", Notice, stacklevel=3)
         self.attributes_seen_ = int(learned.run["attributes_total"])
         self.cost_ = learned.run.get("cost_total")
@@ -224,32 +226,30 @@ class BudgetEstimator(BaseEstimator):
         if on_demand:
             self._refuse_unpaid()
         state = given["random_state"]
-        choices = FitOptions(
-            self.algo,
-            given["k"],
-            state if isinstance(state, int) else check_random_state(state).randint(_MOST_SEEDS),
-            self._options,
-            {name: given[parameter] for name, parameter in constants.items()} if constants else None,
-            center=given["center"],
-            scale=given["scale"],
-            total=given["total"],
-        )
+        seed = state if isinstance(state, int) else check_random_state(state).randint(_MOST_SEEDS)
+        costs = groups = None
         if given["costs"] is not None:
             prices = np.array(plain(each_of(given["costs"], "costs", names, d), "costs"), dtype=np.float64).tolist()
-            choices = replace(choices, costs=tuple(None if np.isnan(price) else price for price in prices))
+            costs = tuple(None if np.isnan(price) else price for price in prices)
         if given.get("groups") is not None:
-            choices = replace(choices, groups=numbered([*map(text_of, each_of(given["groups"], "groups", names, d))]))
-        if self.tuned:
-            grid = {name: list(values) for name, values in (given["grid"] or {}).items()}
-            choices = replace(choices, grid=grid, folds=given["folds"])
-        if learner.predicts:
-            choices = replace(
-                choices,
-                intercept="mean" if given["fit_intercept"] else "none",
-                pilot=given["pilot"],
-                predict_k=given["predict_k"],
-            )
-        return choices
+            groups = numbered([*map(text_of, each_of(given["groups"], "groups", names, d))])
+        return FitOptions(
+            self.algo,
+            given["k"],
+            seed,
+            self._options,
+            {name: given[parameter] for name, parameter in constants.items()} if constants else None,
+            grid={name: list(values) for name, values in (given.get("grid") or {}).items()},
+            folds=given.get("folds", FitOptions.folds),
+            center=given["center"],
+            scale=given["scale"],
+            intercept=("mean" if given["fit_intercept"] else "none") if learner.predicts else None,
+            pilot=given.get("pilot"),
+            predict_k=given.get("predict_k"),
+            total=given["total"],
+            costs=costs,
+            groups=groups,
+        )
 
     def _refuse_unpaid(self) -> None:
         """Refuse parameters that need all values beforehand: they are observed while the estimator learns."""
@@ -268,7 +268,7 @@ class BudgetEstimator(BaseEstimator):
         learner = self._learner
         finite: bool | str = True if learner.missing is Missing.REFUSED else "allow-nan"
         X = checked(self, X, ensure_all_finite=finite, ensure_min_features=2, ensure_min_samples=2)
-        refuse_sizes(X, "X", getattr(self, "feature_names_in_", ()))
+        refuse_sizes(X, "X", self._names)
         target = None
         if learner.predicts:
             target = self._targets(y)
@@ -335,7 +335,7 @@ class BudgetEstimator(BaseEstimator):
             target = self._targets(y)
             check_consistent_length(X, target)
         d = X.shape[1]
-        names = tuple(map(str, getattr(self, "feature_names_in_", ())))
+        names = self._names
         choices = self._continuing_choices(names, d)
         if seen is not None and d != seen.shape[1]:
             raise ValueError(f"{type(self).__name__}.partial_fit: X has {d} attributes, not {seen.shape[1]} as before")
@@ -435,7 +435,7 @@ class BudgetRegressor(RegressorMixin, BudgetEstimator):
         """
         check_is_fitted(self)
         mean, covariance = self.mean_, self.covariance_
-        modelled = mean is not None and covariance is not None
+        modelled = mean is not None
         narrow = len(self.support_) < len(self.coef_)
         X = checked(self, X, dense=True, reset=False, ensure_all_finite="allow-nan" if modelled or narrow else True)
         if narrow:
