@@ -35,7 +35,6 @@ from budgetreg.runs.tables import as_csv
 if TYPE_CHECKING:
     import pandas as pd
 
-_DIGITS = 8  # of the digest in a folder's name
 _OPTIONS = ("total", "k", "algo", "out")
 _REFUSED = ("hydra", "experiment", "axis")
 _NOT_OF_FIT = (*SET_BY_FIT, "k", "algo", "out")
@@ -237,7 +236,7 @@ def _folder(config: Config, out: str | None) -> Path:
         key: value for key, value in config.identity().items() if key not in ("algo", "k", "tuning", "money_limit")
     }
     digest = record_digest({**common, "tuning": config.resolved["tuning"]})
-    leaf = f"advise-total{config.total}-seed{config.seed}-{digest[:_DIGITS]}"
+    leaf = f"advise-total{config.total}-seed{config.seed}-{digest[:8]}"
     return Path("runs", config.dataset.name, leaf).absolute()
 
 

@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import io
 import os
+import re
 import shutil
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -31,8 +32,6 @@ REPRODUCE_KEYS = {
 }
 """Keys that change no result."""
 
-_MOST_DIGITS = 18
-_WHOLE = ("n_jobs", "backend.batch_size")  # keys whose values are numbers
 _RUN = """usage: budgetreg run [-m] [--dry-run] [KEY=VALUE ...]
 
 Run one learner on one data set and write its curve into a folder. If
@@ -121,8 +120,8 @@ def _fitted(text: str) -> str:
 
 
 def is_whole(text: str, least: int) -> bool:
-    """Return whether text is a whole number of ASCII digits, which is at least another, and not too long."""
-    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) >= least
+    """Return whether text is a whole number of at most 18 ASCII digits, and at least `least`."""
+    return re.fullmatch("[0-9]{1,18}", text) is not None and int(text) >= least
 
 
 def whole_number(name: str, text: str, least: int) -> int:
@@ -140,8 +139,8 @@ def whole_number(name: str, text: str, least: int) -> int:
 
 def harmless(words: Iterable[str], keys: Collection[str], refusal: str) -> dict[str, int | str]:
     """Return the values of keys that change no result, such as ``n_jobs=2``; see `key_values`."""
-    texts = key_values(words, keys, refusal)
-    return {key: whole_number(key, text, 1) if key in _WHOLE else text for key, text in texts.items()}
+    texts, numbers = key_values(words, keys, refusal), ("n_jobs", "backend.batch_size")
+    return {key: whole_number(key, text, 1) if key in numbers else text for key, text in texts.items()}
 
 
 def key_values(words: Iterable[str], keys: Collection[str], refusal: str, *, once: bool = False) -> dict[str, str]:

@@ -67,10 +67,8 @@ def reprice(arguments: Namespace) -> int:
         for curve in series
         for point in curve.points.to_dict("records")
     ]
-    table, content = (
-        out / f"{_REPRICED}.csv",
-        as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows),
-    )
+    columns = dict.fromkeys(column for row in rows for column in row)
+    table, content = out / f"{_REPRICED}.csv", as_csv(columns, rows)
     refuse_other(table, content, [costs])
     written = plot_figure(series, out, _REPRICED, Drawing(x="cost"))
     write_atomically(table, content)

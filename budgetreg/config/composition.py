@@ -50,7 +50,6 @@ _PART = re.compile(
     re.DOTALL,
 )
 _PLAIN = re.compile(r"[A-Za-z_/][\w./-]*|[1-9][0-9]*", re.ASCII)  # what neither Hydra nor a shell reads in another way
-_KEYWORDS = ("true", "false", "null", "nan", "inf")
 _IN_DOUBLE_QUOTES = re.compile(r"""(?:[^"$`!\\]|\\(?!["$`\\\n]))*""")
 
 _CONFIG = "config"  # the file of the conf folder with which every composition begins
@@ -541,7 +540,7 @@ def pasted(key: str, value: str | Sequence[str]) -> str:
 
 def for_hydra(text: str, quote: Quote = Quote.single) -> str:
     """Return text in Hydra's grammar."""
-    if _PLAIN.fullmatch(text) and text.lower() not in _KEYWORDS:
+    if _PLAIN.fullmatch(text) and text.lower() not in ("true", "false", "null", "nan", "inf"):
         return text
     escaped = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)  # no interpolation
     return QuotedString(escaped, quote).with_quotes()

@@ -29,7 +29,6 @@ from budgetreg.protocol.plan import listed, of_unknown_scale
 
 _UNPAID = {"scale": ("max_abs", "none"), "center": ("full", "none"), "moments": ("given", "pilot")}
 """Values of parameters that need all values of the table, and what to use where they are observed."""
-_MOST_SEEDS = 2**31
 _ATTRIBUTES = {
     "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
     "cost_ : float or None": "The same bill in money, if there are `costs`.",
@@ -226,7 +225,7 @@ class BudgetEstimator(BaseEstimator):
         if on_demand:
             self._refuse_unpaid()
         state = given["random_state"]
-        seed = state if isinstance(state, int) else check_random_state(state).randint(_MOST_SEEDS)
+        seed = state if isinstance(state, int) else check_random_state(state).randint(2**31)
         costs = groups = None
         if given["costs"] is not None:
             prices = np.array(plain(each_of(given["costs"], "costs", names, d), "costs"), dtype=np.float64).tolist()
