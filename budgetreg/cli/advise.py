@@ -288,7 +288,7 @@ def _written(candidates: Sequence[Candidate], plan: Plan, words: Sequence[str]) 
     kept = [word for word in words if word.partition("=")[0] not in _NOT_OF_FIT]
     k = EVERY if best.series.of_all_attributes else best.series.k
     command = shlex.join(["budgetreg", "fit", f"algo={best.series.algo}", f"k={k}", *kept])
-    said = {
+    advice = {
         "dataset": best.series.dataset,
         "total": total,
         "unit": common_unit([each.series for each in candidates]) or "attributes",
@@ -299,6 +299,6 @@ def _written(candidates: Sequence[Candidate], plan: Plan, words: Sequence[str]) 
     rows, file = advice_rows(candidates), plan.folder.parent / NAME
     columns = dict.fromkeys(column for row in rows for column in row)
     write_atomically(file.with_suffix(".csv"), as_csv(columns, rows))
-    whole = json.dumps({**said, "rows": rows}, indent=2, ensure_ascii=False)
+    whole = json.dumps({**advice, "rows": rows}, indent=2, ensure_ascii=False)
     write_atomically(file.with_suffix(".json"), f"{whole}\n".encode())
-    return said
+    return advice

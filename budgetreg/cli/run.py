@@ -42,7 +42,7 @@ from budgetreg.runs.runner import Choices, remarks
 from budgetreg.runs.workers import deaths_explained, termination_as_interrupt, watched_by_launched
 
 _ADDED = "++"  # before an override that may add a key
-# Text in quotes, and what begins a path.
+# Text in quotes, or the ~ or ~name that begins a path.
 _HOME = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=[=,])~[^/,]*(?=[/,]|$)")
 _MEMORY = "JOBLIB_TEMP_FOLDER"  # where joblib keeps what its workers share
 
@@ -245,7 +245,7 @@ def _whatever_is_swept(words: list[str]) -> list[str]:
 def _cell(cfg: DictConfig, act: _Act) -> CellEnd:
     """Execute or print the plan of one configuration. Hydra calls it, perhaps in another process."""
     in_worker = multiprocessing.parent_process() is not None  # of a launcher
-    with ExitStack() as stack:  # in the command itself, the streams are patient already and messages are said once
+    with ExitStack() as stack:  # the first two change nothing in the command itself, which has entered them already
         stack.enter_context(patient_streams())
         stack.enter_context(plain_warnings())
         notes: list[str] = stack.enter_context(held()) if in_worker else []
@@ -357,9 +357,10 @@ def sweep_table(plans: Sequence[Plan]) -> Table:
     rows, total = [], 0
     for plan in plans:
         run, tuning = plan.attributes_final, plan.widest().attributes_tuning
-        total += plan.config.repetitions * (run + tuning)
+        most = plan.config.repetitions * (run + tuning)
+        total += most
         k = "all" if plan.config.algo.observation is Observation.ALL else str(plan.config.k)
-        amounts = (plan.most_examples, run, tuning, plan.config.repetitions * (run + tuning))
+        amounts = (plan.most_examples, run, tuning, most)
         money = [f"{_most_money(plan, plan.prices):,.6g}"] if plan.prices else []
         rows.append([plan.config.algo.name, k, *(f"{amount:,}" for amount in amounts), *money])
     unit = [f"a run in {first.prices.unit}"] if first.prices else []

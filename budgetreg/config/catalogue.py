@@ -137,12 +137,12 @@ def declared(
 
 @contextmanager
 def blamed() -> Iterator[None]:
-    """Turn whatever code of such a package raises in the block into one line that names it, even `SystemExit`.
+    """Turn what code of another package raises in the block, even `SystemExit`, into one line that names the package.
 
     Raises
     ------
     PluginError
-        If a line of such a package has led to the exception.
+        If a line of a package that declares learners or data has led to the exception.
     """
     try:
         yield

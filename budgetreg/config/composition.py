@@ -1,8 +1,8 @@
 """Composing configurations with Hydra, from our folder and those that other packages bring, and the words for it.
 
-A library call composes one configuration in a few milliseconds, `Composer`. Behind ``budgetreg run``, Hydra calls a
-task for each configuration; only its public parts are used: the compose API, the loader that it sets up, and its
-sweepers, launchers and shell completions, which are plugins.
+For library calls and recipes, `Composer` composes a configuration in a few milliseconds. Behind ``budgetreg run``,
+Hydra calls a task for each configuration; only its public parts are used: the compose API, the loader that it sets up,
+and its sweepers, launchers and shell completions, which are plugins.
 
 What Hydra raises becomes one line: what is wrong, and the choices or the nearest key. Names and paths are read as they
 were typed, and words that are printed can be pasted into a shell.

@@ -28,7 +28,7 @@ from budgetreg.protocol.in_memory import FitOptions, Learned, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 
 _UNPAID = {"scale": ("max_abs", "none"), "center": ("full", "none"), "moments": ("given", "pilot")}
-"""Values of parameters that need all values of the table, and what to use where they are observed."""
+"""Values of parameters that need the whole table, and what to use if its values are observed during learning."""
 _ATTRIBUTES = {
     "attributes_seen_ : int": "The bill: attributes charged, without those that cross-validation saw.",
     "cost_ : float or None": "The same bill in money, if there are `costs`.",
