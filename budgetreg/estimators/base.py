@@ -272,7 +272,10 @@ class BudgetEstimator(BaseEstimator):
         if learner.predicts:
             target = self._targets(y)
             check_consistent_length(X, target)
-        return _values(X), target
+        if not isinstance(X, np.ndarray):  # sparse values are used as they are if some are stored and none is missing
+            dense = not X.nnz or np.isnan(X.data).any()
+            X = np.asarray(X.toarray()) if dense else Sparse(X.indptr, X.indices, X.data, X.shape[1])
+        return X, target
 
     def _targets(self, y: Any) -> np.ndarray:
         """Return checked targets."""
@@ -379,15 +382,6 @@ class BudgetEstimator(BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._learner.missing is not Missing.REFUSED
         return tags
-
-
-def _values(X: Any) -> np.ndarray | Values:
-    """Return checked values: dense, or sparse if some are stored and none is missing."""
-    if isinstance(X, np.ndarray):
-        return X
-    if not X.nnz or np.isnan(X.data).any():
-        return np.asarray(X.toarray())
-    return Sparse(X.indptr, X.indices, X.data, X.shape[1])
 
 
 class BudgetRegressor(RegressorMixin, BudgetEstimator):

@@ -36,11 +36,6 @@ def sees_all(learner: Learner) -> bool:
     return learner.observation is Observation.ALL or learner.missing is Missing.LEFT_OUT
 
 
-def moves_origin(learner: Learner) -> bool:
-    """Whether attributes may be centred on what was seen, and the mean of the targets be predicted."""
-    return learner.predicts and "origin" not in learner.skipped_checks
-
-
 def python_name(name: str) -> str:
     """Return the name of a constant, with an underscore after a word of the language, such as ``lambda_``."""
     return f"{name}_" if iskeyword(name) else name
@@ -66,8 +61,9 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
         what = _described(option.what, beside.get(name, "").replace("null", "None"))
         listed.append(Argument(name, values.get(name, option.default), _kind(option.must), what))
     if learner.predicts:
-        listed.append(Argument("fit_intercept", moves_origin(learner), "bool", _INTERCEPT))
-        listed.append(Argument("center", None if moves_origin(learner) else "none", _CENTERS, _CENTER))
+        moves = "origin" not in learner.skipped_checks  # attributes may then be centred on what was seen
+        listed.append(Argument("fit_intercept", moves, "bool", _INTERCEPT))
+        listed.append(Argument("center", None if moves else "none", _CENTERS, _CENTER))
         listed.append(Argument("pilot", None, "{'auto'}, int or None", _PILOT))
         listed.append(Argument("predict_k", None, "int or None", _PREDICT))
     else:
