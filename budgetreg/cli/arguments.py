@@ -605,17 +605,13 @@ def complete(argv: list[str], commands: Sequence[str]) -> int:
         return run.main(parsed("run", ["-sc", *argv]))
     line = os.environ.get("COMP_LINE", "")
     line = line[: int(os.environ.get("COMP_POINT") or len(line))]
-    words = line.split()[1:]
-    current = "" if line.endswith(" ") else "".join(words[-1:])
-    before = words if line.endswith(" ") else words[:-1]
+    *before, current = re.split(r"\s+", line)[1:] or [""]
     if before[:1] in (["run"], ["advise"], ["fit"]) and not current.startswith(("-", "experiment=")):
         return _overrides(argv, before[1:], current)
-    asks_for_flags = before and before[0] in commands and current.startswith("-")
-    offered = (
-        [name for name in parser_of(before[0])._option_string_actions if name.startswith("--")]
-        if asks_for_flags
-        else _candidates(before, commands)
-    )
+    if current.startswith("-") and before and before[0] in commands:
+        offered = [name for name in parser_of(before[0])._option_string_actions if name.startswith("--")]
+    else:
+        offered = _candidates(before, commands)
     print("\n".join(word for word in offered if word.startswith(current)))
     return 0
 

@@ -34,6 +34,7 @@ COMMAND_LINES = [
     ("verify . n_job=4", 2, "n_job=4: verify computes results as they were (did you mean 'n_jobs'?)"),
     ("verify . n_jobs=0", 2, f"n_jobs=0: {WHOLE} 1"),
     ("verify . dataset.root=", 2, "dataset.root=: a value is needed"),
+    ("verify . n_jobs", 2, "n_jobs: a value is needed: n_jobs=VALUE"),
     ("verify . --sample 0", 2, f"--sample=0: {WHOLE} 1"),
     ("verify . --seed \u0661", 2, f"--seed=\u0661: {WHOLE} 0"),
     (f"verify . --seed {'9' * 5000}", 2, f"999...: {WHOLE} 0"),
