@@ -27,12 +27,12 @@ from budgetreg.algorithms.learner import (
     Settings,
     SideInformation,
     Trajectory,
+    update_option,
 )
 from budgetreg.algorithms.regressors import ActiveRows, Inverter, Layout, Levels, Minima, PrefixSums
 from budgetreg.algorithms.vectors import Steps, data_point, inner_product, invert, project_l1
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import blocks, subset
-from budgetreg.config.options import one_of, option
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.engine import Round
@@ -462,7 +462,6 @@ def correlation(A: np.ndarray, v: np.ndarray, norms: np.ndarray) -> np.ndarray:
 
     Parameters and return value are those of `minimisers`; the estimate A is not used.
     """
-    del A
     return np.outer(v, norms) / max(np.abs(v).sum(), np.finfo(float).tiny)
 
 
@@ -482,7 +481,7 @@ class Baseline(Learner):
         How the regressor is computed from the estimates, see `minimisers` and `correlation`.
     """
 
-    update: str = option("the update", one_of(*_PROBLEMS), tried=())
+    update: str = update_option(*_PROBLEMS)
 
     core = "pairs"
     continues = True

@@ -122,7 +122,6 @@ def nearest_by_maximum(Gamma: np.ndarray, shares: np.ndarray) -> np.ndarray:
     For any positive semidefinite Z with ``sum |Z_ij| = 1``, no such matrix is nearer than ``-<Z, Gamma>``. The
     multipliers of ADMM give such a Z. The penalty ``mu`` is ours.
     """
-    del shares
     A, negative = _parts(Gamma)
     if np.abs(negative).max() <= _ROUNDING * np.abs(Gamma).max():
         return A

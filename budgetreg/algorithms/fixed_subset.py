@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -24,7 +23,7 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     first_phase,
 )
-from budgetreg.common.streams import BLOCK
+from budgetreg.common.streams import blocks
 from budgetreg.data.dataset import Groups
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, pilot_entries, revealed
 from budgetreg.revealed.columns import Rescaled
@@ -77,7 +76,7 @@ class FixedSubset(Learner):
         draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
         m_1 = 0 if pilot else first_phase(SHARE, last)
         chosen = self._chosen(entries, orders, accessor, given) if pilot else None
-        for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, m_1})):
+        for start, stop in blocks(0, last, {*checkpoints, m_1}):
             accessor.open(start, stop)
             if chosen is None:
                 attributes = drawn(accessor, draws, stop - start)

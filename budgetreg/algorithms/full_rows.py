@@ -44,7 +44,6 @@ from budgetreg.algorithms.learner import (
     update_option,
 )
 from budgetreg.algorithms.vectors import Averager, inner_products
-from budgetreg.config.options import one_of, option
 from budgetreg.metering.table import WithIntercept
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ class ExactGradientLearner(Learner):
         d = accessor.d
         w, total, theta = np.zeros((3, accessor.n_streams, accessor.n_settings, d))
         averager = Averager(checkpoints, self.average)
-        marks = set(averager.marks)
         last = max(checkpoints)
         block = max(1, _BLOCK_VALUES // d)
         for start in range(0, last, block):
@@ -96,8 +94,8 @@ class ExactGradientLearner(Learner):
             for position in range(X.shape[1]):
                 total += w
                 t = start + position + 1
-                output = averager.observe(t, total.copy, w.copy) if t in marks else None
-                if output is not None:
+                output = averager.observe(t, total.copy, w.copy)
+                if output:
                     yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
                 for f in range(accessor.n_streams):
                     x, residual = X[f, position], inner_products(w[f], X[f, position]) - y[f, position]
@@ -142,7 +140,7 @@ class OfflineLearner(Learner):
         The ball: ``|w|_2 <= B`` or ``|w|_1 <= B``.
     """
 
-    update: str = option("the update", one_of(*_PROBLEMS), tried=())
+    update: str = update_option(*_PROBLEMS)
 
     core = "offline"
     continues = True

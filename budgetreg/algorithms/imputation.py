@@ -543,7 +543,7 @@ class ImputedGradientLearner(Learner):
             for t in range(stop - start):
                 total += w
                 mark = start + t + 1
-                output = averager.observe(mark, total.copy, w.copy) if mark in averager.marks else None
+                output = averager.observe(mark, total.copy, w.copy)
                 if output:
                     weighted, left_out = seen.weighted()
                     W = output[1] * (weighted / seen.units())[:, None]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     first_phase,
 )
-from budgetreg.common.streams import BLOCK
+from budgetreg.common.streams import blocks
 from budgetreg.config.options import FRACTION, one_of, option
 from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, pilot_entries, revealed
@@ -81,7 +80,7 @@ class TwoPhaseSparse(PairwiseLearner):
         draws = [AttributeDraws(rng, d, given.k) for rng in rngs]
         m_1 = first_phase(self.phase_one, last)
         chosen = None
-        for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, m_1})):
+        for start, stop in blocks(0, last, {*checkpoints, m_1}):
             accessor.open(start, stop)
             if chosen is None:
                 attributes, entries = drawn(accessor, draws, stop - start), first
@@ -93,8 +92,7 @@ class TwoPhaseSparse(PairwiseLearner):
             if stop == m_1:
                 chosen = chosen_by_now
             if stop in checkpoints:
-                few = stop - m_1 < _LEAST_ROWS * given.k
-                if not few:
+                if stop - m_1 >= _LEAST_ROWS * given.k:
                     sparse = regressors(second, accessor, given, impute="mean", rescale=False, among=chosen)
                 yield stop, sparse
 

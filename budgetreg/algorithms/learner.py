@@ -492,22 +492,19 @@ UPDATES: Mapping[str, str] = {
 """Updates in the words of captions."""
 
 
-def prices_option(**declaration: Any) -> str:
+def prices_option(**declaration: Any) -> Any:
     """Declare whether draws depend on prices; other parameters are those of `option`."""
-    declared: str = option("whether draws depend on prices", one_of("aware", "ignored"), **declaration)
-    return declared
+    return option("whether draws depend on prices", one_of("aware", "ignored"), **declaration)
 
 
-def average_option() -> str:
+def average_option() -> Any:
     """Declare which iterates are averaged."""
-    declared: str = option("the averaging of iterates", AVERAGE, default="all")
-    return declared
+    return option("the averaging of iterates", AVERAGE, default="all")
 
 
-def update_option(*updates: str) -> str:
+def update_option(*updates: str) -> Any:
     """Declare the update, one of a few; checks do not vary it, as each value has a learner file."""
-    declared: str = option("the update", one_of(*updates), tried=())
-    return declared
+    return option("the update", one_of(*updates), tried=())
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -32,7 +31,7 @@ from budgetreg.algorithms.learner import (
     Trajectory,
 )
 from budgetreg.common.errors import ConfigError
-from budgetreg.common.streams import BLOCK
+from budgetreg.common.streams import blocks
 from budgetreg.config.options import FLAG, NOTHING, option, whole
 from budgetreg.metering.table import WithIntercept
 
@@ -228,7 +227,7 @@ class SparseExploration(PairwiseLearner):
             """Show attributes (F, n, k) to all streams, by blocks of examples that end at checkpoints."""
             end = min(start + attributes.shape[1], last)
             ends = {end, *(c for c in checkpoints if start < c < end)}
-            for begin, stop in pairwise(sorted({*range(start, end, BLOCK), *ends})):
+            for begin, stop in blocks(start, end, ends):
                 accessor.open(begin, stop)
                 part = np.ascontiguousarray(attributes[:, begin - start : stop - start])
                 values, y = accessor.reveal_block(part), accessor.targets()
@@ -244,8 +243,8 @@ class SparseExploration(PairwiseLearner):
 
         start, B = 0, float(_FIRST)
         while True:
-            blocks = np.stack([state.blocks(rng, given.k) for state, rng in zip(states, rngs, strict=True)])
-            attributes = np.repeat(blocks, int(B), axis=1)
+            shown_by_block = np.stack([state.blocks(rng, given.k) for state, rng in zip(states, rngs, strict=True)])
+            attributes = np.repeat(shown_by_block, int(B), axis=1)
             B *= _GROWTH
             for stop in shown(attributes, start, shared=False):
                 start = stop

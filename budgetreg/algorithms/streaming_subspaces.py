@@ -24,9 +24,9 @@ from budgetreg.algorithms.learner import (
     SideInformation,
     SubspaceLearner,
     Trajectory,
+    update_option,
 )
 from budgetreg.common.streams import blocks, subset
-from budgetreg.config.options import one_of, option
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
@@ -276,7 +276,7 @@ _FORGETTING = "the factor by which an example's weight falls with each one that 
 class StreamingLearner(SubspaceLearner):
     """Oja, GROUSE and PETRELS: how the subspace moves."""
 
-    update: str = option("the update", one_of(*_UPDATES), tried=())
+    update: str = update_option(*_UPDATES)
 
     core = "streaming"
     continues = True

@@ -265,7 +265,6 @@ class SubspaceLearning:
         self, data: Dataset, table: Table, index: np.ndarray, constant: float = 0.0, own_data: bool = False
     ) -> SubspaceJudge:
         """Judge by the second moment of the distribution if it is known, else by that of the test examples."""
-        del constant, own_data
         if data.second_moment is not None:
             return SubspaceJudge(data.second_moment, self.n_components)
         judge = self.held_out(table, index)
@@ -284,7 +283,6 @@ class SubspaceLearning:
 
     def moments(self, table: Table, origin: Origin) -> None:
         """Return None: learners of subspaces model no target."""
-        del table, origin
 
 
 @dataclass(frozen=True)
@@ -321,7 +319,6 @@ class Unjudged:
 
     def columns(self, outputs: np.ndarray, setting: int, origin: Origin, visible: np.ndarray | None = None) -> Columns:
         """Return no columns."""
-        del outputs, setting, origin, visible
         return {}
 
 

@@ -126,7 +126,8 @@ class Averager:
     Attributes
     ----------
     marks : tuple of int
-        The steps at which `observe` must be called, in this order; every checkpoint is one of them.
+        The steps at which `observe` must be called, in this order; every checkpoint is one of them. A call at another
+        step does nothing.
 
     Raises
     ------
@@ -157,12 +158,12 @@ class Averager:
     def observe(
         self, mark: int, running_sum: Callable[[], np.ndarray], iterate: Callable[[], np.ndarray]
     ) -> tuple[int, np.ndarray] | None:
-        """Observe the learner at a mark; both callables may return live buffers, which no output aliases.
+        """Observe the learner at a step; both callables may return live buffers, which no output aliases.
 
         Parameters
         ----------
         mark : int
-            The next of `marks`.
+            The step: the next of `marks`, or one between them.
         running_sum : callable
             Returns w_1 + ... + w_mark; called only if the rule needs it.
         iterate : callable

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from budgetreg.algorithms.learner import (
     SubspaceLearner,
     Trajectory,
 )
-from budgetreg.common.streams import BLOCK
+from budgetreg.common.streams import blocks
 from budgetreg.config.options import POSITIVE, option, whole
 from budgetreg.revealed.collection import AttributeDraws, Entries, reveal, rows_by_column
 
@@ -126,7 +125,7 @@ class PrimePCA(SubspaceLearner):
         """Draw k attributes of each example, keep them, and begin again at each checkpoint; see `Learner.fit`."""
         d = accessor.d
         entries, draws = Entries(d), [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
-        for start, stop in pairwise(sorted({*range(0, checkpoints[-1], BLOCK), *checkpoints})):
+        for start, stop in blocks(0, checkpoints[-1], checkpoints):
             entries.add(*reveal(accessor, draws, start, stop, d))
             if stop in checkpoints:
                 (block,) = entries.blocks()

@@ -9,7 +9,8 @@ stream never depend on the batching.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -37,9 +38,9 @@ BLOCK = 256
 """Examples of a stream for which attributes are drawn at a time, whatever the checkpoints or the batch."""
 
 
-def blocks(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and the stop of each block of `BLOCK` examples from the first to the last."""
-    return ((start, min(start + BLOCK, last)) for start in range(first, last, BLOCK))
+def blocks(first: int, last: int, ends: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
+    """Yield the start and the stop of each block of `BLOCK` examples from the first to the last, cut at some ends."""
+    return pairwise(sorted({*range(first, last, BLOCK), *ends, last}))
 
 
 def uniform(rng: np.random.Generator, d: int, k_x: int) -> np.ndarray:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from budgetreg.common.streams import BLOCK, subset
+from budgetreg.common.streams import blocks, subset
 from budgetreg.revealed.designs import Draw, fixed_size, per_money, regression_weights, replaced, working_probabilities
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def collect(
     first = -(-2 * draws[0].priced.size // k)
     doublings = range(last.bit_length() if k < draws[0].priced.size else 0)
     plans = {first << times for times in doublings if first << times < last}
-    for start, stop in pairwise(sorted({*range(0, last, BLOCK), *checkpoints, *plans})):
+    for start, stop in blocks(0, last, {*checkpoints, *plans}):
         entries.add(*reveal(accessor, draws, start, stop, entries.columns), accessor.targets())
         if stop in checkpoints or stop in plans:
             yield Collected(stop, stop in checkpoints, stop in plans, entries, (*changes, pilot + stop), draws, prices)
@@ -365,7 +365,7 @@ def collect_everything(accessor: Accessor, checkpoints: Sequence[int]) -> Iterat
         Increasing.
     """
     by_width: dict[int, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
-    for start, stop in pairwise(sorted({*range(0, checkpoints[-1], BLOCK), *checkpoints})):
+    for start, stop in blocks(0, checkpoints[-1], checkpoints):
         for part in _present(accessor, start, stop):
             by_width.setdefault(part[0].shape[2], []).append(part)
         if stop not in checkpoints:

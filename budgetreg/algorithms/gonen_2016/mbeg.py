@@ -33,6 +33,7 @@ from budgetreg.algorithms.learner import (
     SubspaceLearner,
     Theorem,
     Trajectory,
+    update_option,
 )
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import BLOCK, blocks
@@ -358,7 +359,7 @@ class MatrixGradientLearner(SubspaceLearner):
         and draws one; 'top' takes its n leading eigenvectors.
     """
 
-    update: str = option("the update", one_of(*_UPDATES), tried=())
+    update: str = update_option(*_UPDATES)
     alpha: float | str = option(
         "the share of uniform pairs", one_of("theory") | ZERO | FRACTION | ONE, tried=("theory", 0, 0.3, 1)
     )

@@ -31,9 +31,10 @@ from budgetreg.algorithms.learner import (
     Theorem,
     Trajectory,
     first_phase,
+    update_option,
 )
-from budgetreg.common.streams import BLOCK, blocks
-from budgetreg.config.options import FLAG, FRACTION, one_of, option
+from budgetreg.common.streams import blocks
+from budgetreg.config.options import FLAG, FRACTION, option
 from budgetreg.revealed import designs
 
 if TYPE_CHECKING:
@@ -266,8 +267,7 @@ class _Products:
 def full_product_sums(accessor: Accessor, checkpoints: Sequence[int]) -> Iterator[tuple[int, np.ndarray]]:
     """Sum ``x x'`` over the examples up to each checkpoint, shape (F, d, d)."""
     total = np.zeros((accessor.n_streams, accessor.d, accessor.d))
-    marks = sorted({*range(0, checkpoints[-1], BLOCK), *checkpoints})
-    for start, stop in pairwise(marks):
+    for start, stop in blocks(0, checkpoints[-1], checkpoints):
         X, _ = accessor.rows(start, stop)
         for stream_total, x in zip(total, X, strict=True):
             stream_total += x.T @ x
@@ -292,7 +292,7 @@ class SecondMomentLearner(SubspaceLearner):
         For 'importance', see `moment_estimates`.
     """
 
-    update: str = option("the update", one_of(*_DESIGNS), tried=())
+    update: str = update_option(*_DESIGNS)
     replacement: bool = option("whether attributes are drawn with replacement", FLAG, only=("update", "active"))
     phase_one: float = option(
         "the first phase's share of the examples", FRACTION, only=("update", "importance"), tried=(0.5,)

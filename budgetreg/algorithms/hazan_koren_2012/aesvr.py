@@ -366,7 +366,7 @@ class SupportVectorLearner(SplitBudgetLearner):
             for position in range(stop - start):
                 total += w
                 t = start + position + 1
-                output = averager.observe(t, total.copy, w.copy) if t in averager.marks else None
+                output = averager.observe(t, total.copy, w.copy)
                 if output:
                     yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
                 phi = slope.estimate(accessor, position, w, y[:, position])
