@@ -166,46 +166,24 @@ def _estimated(
 ) -> tuple[Round, np.ndarray]:
     """Draw for the inner products of a round, and return the estimates x~ and phi~ (F, G) along which it steps.
 
-    With missing values the product ``phi~ x~`` takes the place of x~, and phi~ is 1.
+    With missing values the product ``phi~ x~``, as estimated above, takes the place of x~, and phi~ is 1.
     """
     stream, nonzero, k_ip = np.arange(len(y)), state.nonzero, uniforms.shape[2]
     j, coefficient = state.draw(np.ascontiguousarray(uniforms[stream, taken.position].T))
     x = accessor.reveal(taken.position, j, nonzero & taken.live[:, None])
     target = y[stream, taken.position]
     if not accessor.complete:
-        value = _gradient(accessor, state.layout, taken, j, coefficient * x / k_ip, target)
-        return replace(taken, value=value), np.ones(nonzero.shape)
+        f = taken.stream
+        i, terms = taken.row - f * state.layout.padded, coefficient * x / k_ip
+        product = sum_in_order(terms[:, f] / accessor.together(f[:, None], i[:, None], j[:, f]))
+        gradient = taken.values * (product - (target[f] / accessor.together(f, i, i))[:, None])
+        return replace(taken, value=gradient), np.ones(nonzero.shape)
     if control:
         x, expected = control.split(j, x, target)
         product = sum_in_order(coefficient * x) / k_ip + expected
     else:
         product = sum_in_order(coefficient * x) / k_ip
     return taken, np.where(nonzero, product, 0.0) - target[:, None]
-
-
-def _gradient(
-    accessor: Accessor, layout: Layout, taken: Round, j: np.ndarray, terms: np.ndarray, y: np.ndarray
-) -> np.ndarray:
-    """Return the touched coordinates (N, G) of the gradients of examples with missing values.
-
-    Parameters
-    ----------
-    accessor : Accessor
-    layout : Layout
-        Layout of the rows in the round.
-    taken : Round
-        Coordinates of the data points; none is 0.
-    j : ndarray of int, shape (n, F, G)
-        Draws for the inner product.
-    terms : ndarray of float, shape (n, F, G)
-        Their terms of the estimate without missing values; 0 for a missing value.
-    y : ndarray of float, shape (F,)
-        Targets.
-    """
-    stream = taken.stream
-    i = taken.row - stream * layout.padded
-    product = sum_in_order(terms[:, stream] / accessor.together(stream[:, None], i[:, None], j[:, stream]))
-    return np.asarray(taken.values * (product - (y[stream] / accessor.together(stream, i, i))[:, None]))
 
 
 def _inverse_probabilities(samplers: Sequence[DataPointSampler]) -> np.ndarray | None:

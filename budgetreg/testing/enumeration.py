@@ -230,14 +230,10 @@ class ReferenceUpdate:
         clipping and projection.
     gradient : callable
         ``gradient(before, after, t, settings)``: the gradients, (N, d), from ``w_t`` and ``w_{t+1}``, both (N, d).
-    dual : callable
-        ``dual(w, settings)``: the points (N, d) in the dual space of mirror descent, before the link function, of
-        regressors (N, d).
     """
 
     step: Callable[[np.ndarray, np.ndarray, int, Settings], np.ndarray]
     gradient: Callable[[np.ndarray, np.ndarray, int, Settings], np.ndarray]
-    dual: Callable[[np.ndarray, Settings], np.ndarray]
 
 
 def iterates(outputs: np.ndarray, average: str, first: int = 0) -> np.ndarray:
@@ -269,7 +265,6 @@ REFERENCE_UPDATES: Mapping[str, ReferenceUpdate] = {
     "ogd": ReferenceUpdate(
         step=lambda w, gradient, t, given: aerr_update(w, 1.0, gradient, given["B"], given["eta"]),
         gradient=lambda before, after, t, given: (before - after) / given["eta"],
-        dual=lambda w, given: w,
     ),
     "eg": ReferenceUpdate(
         step=lambda w, gradient, t, given: aelr_regressor(
@@ -278,12 +273,10 @@ REFERENCE_UPDATES: Mapping[str, ReferenceUpdate] = {
         gradient=lambda before, after, t, given: (
             (aelr_exponents(before, given["B"]) - aelr_exponents(after, given["B"])) / given["eta"]
         ),
-        dual=lambda w, given: aelr_exponents(w, given["B"]),
     ),
     "pegasos": ReferenceUpdate(
         step=lambda w, gradient, t, given: aer_update(w, 1.0, gradient, t, given["B"], given["lambda"]),
         gradient=lambda before, after, t, given: given["lambda"] / 2 * ((t - 1) * before - t * after),
-        dual=lambda w, given: w,
     ),
 }
 """By name of the update."""
@@ -406,10 +399,6 @@ class Step:
         """Return the gradient that each outcome followed, (N, d), for a step without projection and clip."""
         return moves.gradient(self.w[None], self.after, self.place.t, self.place.settings)
 
-    def follow(self, moves: ReferenceUpdate, gradient: np.ndarray) -> np.ndarray:
-        """Return the regressors to which gradients lead, both (N, d)."""
-        return moves.step(self.w, gradient, self.place.t, self.place.settings)
-
 
 @lru_cache(maxsize=8)
 def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> Step:
@@ -431,16 +420,12 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
     """
     runs = ScriptedRuns(subject, *place.examples(d), k, place)
     rows, values, earlier = runs.probe()
-
-    def regressors(scripts: np.ndarray) -> np.ndarray:
-        return runs.by_scripts(rows, scripts)[1]
-
     if place.edge:  # compared one by one: their probabilities do not matter
         scripts, probability = np.random.default_rng(4).random((_SOME, len(values))), np.full(_SOME, 1 / _SOME)
         for number, value in place.fixed:
             scripts[:, number] = value
     else:
-        scripts, probability = outcomes(values, regressors, dict(place.fixed))
+        scripts, probability = outcomes(values, lambda scripts: runs.by_scripts(rows, scripts)[1], dict(place.fixed))
     before, after, attributes = runs.by_scripts(rows, scripts)
     same = np.allclose(before, before[0], rtol=0, atol=1e-12)  # iterates are recovered from averages up to rounding
     expect(same, "the regressor before a step depends on what is drawn for its example")
@@ -450,10 +435,11 @@ def enumerate_step(subject: LearnerUnderTest, d: int, k: int, place: Place) -> S
 def exact_gradient(subject: LearnerUnderTest, step: Step, moves: ReferenceUpdate) -> np.ndarray:
     """Return the gradient (d,) that a learner with full information follows at the same regressor and example.
 
-    One constructed example leads the learner from ``w_1 = 0`` to the regressor.
+    One constructed example leads the learner from ``w_1 = 0`` to the regressor: with the target -1, its gradient there
+    is the example itself.
     """
-    X = np.stack([moves.dual(step.w[None], INSIDE)[0] / INSIDE["eta"], step.x, step.x])
-    table = Table(X, np.array([1.0, step.y, step.y]))
+    towards = moves.gradient(np.zeros((1, len(step.w))), step.w[None], 1, INSIDE)[0]
+    table = Table(np.stack([towards, step.x, step.x]), np.array([-1.0, step.y, step.y]))
     settings = {name: [value] for name, value in INSIDE.items()}
     (before, after), _ = subject.run(table, np.arange(3)[None], [], len(step.w), settings, [2, 3])
     expect(np.allclose(before[0, :, 0], step.w, rtol=1e-9), f"{subject.name} does not reach the regressor of the step")
@@ -514,9 +500,8 @@ class ScriptedRuns:
     ) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return the regressors (F, d) before and after the step, and what was seen, m rows for each stream."""
         F, m = len(rngs), len(self.X)
-        orders = np.arange(F * m).reshape(
-            F, m
-        )  # each stream has its own rows, so that the log distinguishes the streams
+        # Each stream has its own rows, so that the log distinguishes the streams.
+        orders = np.arange(F * m).reshape(F, m)
         table = Table(np.tile(self.X, (F, 1)), np.tile(self.y, F))
         settings = {name: [value] for name, value in self.place.settings.items()}
         marks = [m - 1, m] if self.place.average == "last" else list(range(1, m + 1))
@@ -657,8 +642,9 @@ def points(step: Step, q: np.ndarray, k_x: int) -> np.ndarray:
 
 def compare_moves(step: Step, moves: ReferenceUpdate, gradient: np.ndarray) -> None:
     """Compare the regressor after each outcome with that of the listing for the same gradient, (N, d)."""
-    expected = step.follow(moves, gradient)
-    free = np.isclose(moves.gradient(step.w[None], expected, step.place.t, step.place.settings), gradient)
+    t, settings = step.place.t, step.place.settings
+    expected = moves.step(step.w, gradient, t, settings)
+    free = np.isclose(moves.gradient(step.w[None], expected, t, settings), gradient)
     expect(not free.all(), "neither clip nor projection acts in the step of this check")
     same("the regressor after a step that is clipped or projected", step.after, expected)
 
