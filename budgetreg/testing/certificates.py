@@ -6,7 +6,7 @@ A certificate shows that an output is the best for the values shown, without the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,6 +100,10 @@ class Oracle:
 
 
 D, K = 8, 6
+"""Attributes and budget of checks that run a learner on all examples."""
+
+ERRORS = 5
+"""Largest deviation of a mean, in standard errors. Seeds are fixed, so a check that passes once always passes."""
 
 CHECKPOINTS = (3, D, 40)
 """Numbers of examples at which outputs are certified: below, at and above the number of attributes."""
@@ -246,17 +250,8 @@ _OFF = 0.03
 """Share of what can be gained that a model may lose to its prior, to chance and to its few steps."""
 
 
-@dataclass(frozen=True)
 class FullRowsOracle(Oracle):
-    """Checks that full rows lead a learner of all second moments to least squares, or to the best subspace.
-
-    Attributes
-    ----------
-    settings : mapping of str to sequence of float
-        Parameters, one value each; those that the learner has are used.
-    """
-
-    settings: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Checks that full rows lead a learner of all second moments to least squares, or to the best subspace."""
 
     def full_information(self, subject: LearnerUnderTest) -> None:
         """Compare with least squares, or the best subspace, at k = d on examples that one factor moves."""
@@ -265,7 +260,7 @@ class FullRowsOracle(Oracle):
         X += rng.standard_normal((_FULL_M, _FULL_D)) * np.linspace(1, 0.3, _FULL_D)
         y = X @ np.linspace(-1, 1, _FULL_D) + rng.standard_normal(_FULL_M)
         orders, rngs = np.arange(_FULL_M)[None], [generator("check factor draws")]
-        (output,), _ = subject.run(Table(X, y), orders, rngs, _FULL_D, self.settings)
+        (output,), _ = subject.run(Table(X, y), orders, rngs, _FULL_D, {})
         C = X.T @ X / _FULL_M
         if output.ndim == 3:
             best, w = np.linalg.solve(C, X.T @ y / _FULL_M), output[0, :, 0]

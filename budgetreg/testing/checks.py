@@ -26,19 +26,14 @@ from budgetreg.metering.ledger import Bill
 from budgetreg.metering.table import Origin, Table
 from budgetreg.protocol.configuration import Config, validate
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.testing.certificates import CheckError, expect
+from budgetreg.testing.certificates import ERRORS, CheckError, D, K, expect
 from budgetreg.testing.enumeration import prices
 from budgetreg.testing.oracles import oracle_of
 
 __all__ = ["CHECKS", "CheckError", "CheckResult", "Subject", "examined", "run_check", "run_checks", "skip_reason"]
 
-D, K = 8, 6
-
 _ROUNDING = 1e-6
 """Largest relative change of a regressor by rounding when the origin of the data moves."""
-
-_ERRORS = 5
-"""Largest deviation of a mean, in standard errors. Seeds are fixed, so a check that passes once always passes."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +125,7 @@ def budget(subject: Subject) -> None:
             paid = (bill.at[stop] - (bill.at[start] if start else 0))[:, 0] / (stop - start)
             expected = cost.at_zero if start == 0 else cost.usual
             expect(
-                abs(paid.mean() - expected) <= _ERRORS * paid.std(ddof=1) / np.sqrt(F) + 1e-9,
+                abs(paid.mean() - expected) <= ERRORS * paid.std(ddof=1) / np.sqrt(F) + 1e-9,
                 f"{what}{where} costs {paid.mean():.4g} attributes on average; it should be {expected:.4g}",
             )
 
@@ -172,7 +167,7 @@ def permutation(subject: Subject) -> None:
     error = np.sqrt((W.var(axis=0) + V.var(axis=0)) / F)
     off = np.abs(W.mean(axis=0) - V.mean(axis=0))
     expect(
-        (off <= _ERRORS * error + 1e-9 * np.abs(W).max()).all(),
+        (off <= ERRORS * error + 1e-9 * np.abs(W).max()).all(),
         f"a mean weight is off by {off.max():.2g}, the standard error being {error.flat[off.argmax()]:.2g}",
     )
 

@@ -517,6 +517,9 @@ class ScriptedRuns:
 D = 4
 """Attributes of an enumerated step, and its budget: the smallest that gives either estimate two draws."""
 
+EXAMPLE = np.array([0.7, -1.1, 0.4, 0.2])
+"""An example of D attributes, for estimates that do not depend on a regressor."""
+
 _FEWER = 3
 """Budget of a step that is compared outcome by outcome."""
 

@@ -6,7 +6,7 @@ The probabilities with which attributes are drawn are stated here, apart from th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from math import log
@@ -49,6 +49,7 @@ from budgetreg.testing.certificates import (
     same,
 )
 from budgetreg.testing.enumeration import (
+    EXAMPLE,
     REFERENCE_UPDATES,
     STEP,
     D,
@@ -448,9 +449,8 @@ def _greedy(M: np.ndarray, c: np.ndarray, strength: float, k: int) -> list[int]:
     return chosen
 
 
-PAIR_D = 4
-
-_X, _Y = np.array([0.7, -1.1, 0.4, 0.2]), -1.5
+_Y = -1.5
+"""The target of the example whose estimates are enumerated."""
 
 
 @dataclass(frozen=True)
@@ -461,18 +461,18 @@ class PairEstimatesOracle(Oracle):
 
     def unbiased(self, subject: LearnerUnderTest) -> None:
         """Compare the means with ``x x'`` and ``2 y x``."""
-        for k in (2, 3, PAIR_D):
+        for k in (2, 3, D):
             A, v, probability = _estimates(k)
-            close("A", np.tensordot(probability, A, axes=1), np.outer(_X, _X))
-            close("v", probability @ v, 2 * _Y * _X)
+            close("A", np.tensordot(probability, A, axes=1), np.outer(EXAMPLE, EXAMPLE))
+            close("v", probability @ v, 2 * _Y * EXAMPLE)
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
         """Compare with the variance of a mean over n of d^2 pairs without replacement, as in survey sampling."""
         k = 4
         A, v, probability = _estimates(k)
-        n, pairs, norm = k // 2, PAIR_D**2, float(_X @ _X)
+        n, pairs, norm = k // 2, D**2, float(EXAMPLE @ EXAMPLE)
         share = (pairs - n) / (n * (pairs - 1))
-        single_A, single_v = pairs / 2 * (norm**2 + float((_X**4).sum())), 4 * _Y**2 * (PAIR_D + 1) / 2 * norm
+        single_A, single_v = pairs / 2 * (norm**2 + float((EXAMPLE**4).sum())), 4 * _Y**2 * (D + 1) / 2 * norm
         mean_A, mean_v = norm**2, 4 * _Y**2 * norm
         close("A's square", probability @ np.square(A).sum(axis=(1, 2)), mean_A + share * (single_A - mean_A))
         close("v's square", probability @ np.square(v).sum(axis=1), mean_v + share * (single_v - mean_v))
@@ -503,13 +503,13 @@ def _estimates(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return A (N, d, d) and v (N, d) of one example for all outcomes, and these outcomes' probabilities."""
 
     def estimated(rngs: list[Any]) -> np.ndarray:
-        accessor = Accessor(Table(_X[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
+        accessor = Accessor(Table(EXAMPLE[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
         ((_, A, v),) = estimates(accessor, [1], rngs, k)
         return np.concatenate([A, v[:, None]], axis=1)
 
     # The learner draws once for each pair of the only example.
     found, probability = distribution([0] * (k // 2), estimated)
-    return found[:, :PAIR_D], found[:, PAIR_D], probability
+    return found[:, :D], found[:, D], probability
 
 
 _NEARLY = 0.01
@@ -520,25 +520,25 @@ _NEARLY = 0.01
 class CorrectedMomentsOracle(FullRowsOracle):
     """Enumerates the subsets of one example, and certifies what is solved for."""
 
-    learner: CorrectedMoments = field(kw_only=True)
+    learner: CorrectedMoments
 
     def unbiased(self, subject: LearnerUnderTest) -> None:
         """Compare the means of products with those of complete examples times the share of subsets that show both."""
-        for k in range(2, PAIR_D + 1):
+        for k in range(2, D + 1):
 
             def estimated(rngs: list[Any], k: int = k) -> np.ndarray:
-                accessor = Accessor(Table(_X[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
+                accessor = Accessor(Table(EXAMPLE[None], np.array([_Y])), np.zeros((len(rngs), 1)), 1, k, [1])
                 (collected,) = collect(accessor, [1], rngs, k)
                 blocks = collected.entries.blocks()
-                sums = [pair_sums(blocks, f, PAIR_D, centred=False, intercept=False) for f in range(len(rngs))]
+                sums = [pair_sums(blocks, f, D, centred=False, intercept=False) for f in range(len(rngs))]
                 return np.stack([np.concatenate([each.products, each.counts]) for each in sums])
 
             found, probability = distribution([0] * k, estimated)
             products, shares = np.tensordot(probability, found, axes=1)
-            pi = np.full((PAIR_D, PAIR_D), k * (k - 1) / (PAIR_D * (PAIR_D - 1)))
-            np.fill_diagonal(pi, k / PAIR_D)
+            pi = np.full((D, D), k * (k - 1) / (D * (D - 1)))
+            np.fill_diagonal(pi, k / D)
             close("the shares of examples that show both", shares[:-1, :-1], pi)
-            joint = np.append(_X, _Y)
+            joint = np.append(EXAMPLE, _Y)
             close("the products", products / shares, np.outer(joint, joint))
 
     def minimiser(self, subject: LearnerUnderTest) -> None:
@@ -569,7 +569,7 @@ class CorrectedMomentsOracle(FullRowsOracle):
 
 _MODELS = (FactorRegression, NormalMaximumLikelihood, PrimePCA, StreamingFactorAnalysis, TargetRegressionLearner)
 _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
-    CorrectedMoments: lambda learner: CorrectedMomentsOracle(learner=learner),
+    CorrectedMoments: CorrectedMomentsOracle,
     DebiasedGradient: lambda learner: DebiasedOracle(learner.mask),
     TwoPhaseSparse: lambda learner: TwoPhaseSparseOracle(phase_one=learner.phase_one),
     Baseline: lambda learner: PairEstimatesOracle(learner.update),
@@ -582,7 +582,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     OfflineLearner: lambda learner: BallOracle(*NORMS[learner.norm]),
     ImputedGradientLearner: lambda learner: _ImputedOracle(_MOVES, None, COUNTERPARTS["ogd"], learner.average),
     ImputationLearner: lambda learner: ImputationOracle(learner.rescale),
-    FixedSubset: lambda learner: FixedSubsetOracle(rescale=True),
+    FixedSubset: lambda learner: FixedSubsetOracle(),
     **dict.fromkeys(_MODELS, lambda learner: FullRowsOracle()),
 }
 

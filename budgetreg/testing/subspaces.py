@@ -15,16 +15,11 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.designs import Draw, conditional_poisson
 from budgetreg.testing import certificates
-from budgetreg.testing.certificates import LearnerUnderTest, Oracle, close, expect, same
-from budgetreg.testing.enumeration import Scripted, distribution, in_turn, outcomes
+from budgetreg.testing.certificates import ERRORS, LearnerUnderTest, Oracle, close, expect, same
+from budgetreg.testing.enumeration import EXAMPLE, D, Scripted, distribution, in_turn, outcomes
 
-_X = np.array([0.7, -1.1, 0.4, 0.2])
-D = len(_X)
 _P = np.array([0.9, 0.3, 0.6, 0.2])
 """Inclusion probabilities of attributes in a guided design."""
-
-_ERRORS = 5
-"""Largest deviation of a mean, in standard errors. Seeds are fixed, so a check that passes once always passes."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class SecondMomentOracle(Oracle):
         learner = self.learner
         for k in (2, D):
             C, probability = _estimates(learner, k)
-            close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
+            close("C", np.tensordot(probability, C, axes=1), np.outer(EXAMPLE, EXAMPLE))
         if learner.update == "importance":
             for r in (2, 3):
                 _compare_guided(r)
@@ -65,7 +60,7 @@ class SecondMomentOracle(Oracle):
         learner = self.learner
         if learner.replacement:
             C, probability = _estimates(learner, D)
-            close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
+            close("C", np.tensordot(probability, C, axes=1), np.outer(EXAMPLE, EXAMPLE))
         else:
             X = generator("check examples", D).standard_normal((12, D))
             C = _run(learner, Table(X, np.zeros(12)), [generator("check draws")], D)[0]
@@ -92,7 +87,7 @@ class SecondMomentOracle(Oracle):
 
 def _estimates(learner: SecondMomentLearner, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the estimates of one example, shape (N, d, d), for all outcomes, and these outcomes' probabilities."""
-    table = Table(_X[None], np.zeros(1))
+    table = Table(EXAMPLE[None], np.zeros(1))
     return distribution([0] * k, lambda rngs: _run(learner, table, rngs, k))
 
 
@@ -116,7 +111,7 @@ def _inclusion(learner: SecondMomentLearner, r: int, d: int = D) -> np.ndarray:
 
 
 def _square(inclusion: np.ndarray) -> float:
-    return float((np.square(np.outer(_X, _X)) / inclusion).sum())
+    return float((np.square(np.outer(EXAMPLE, EXAMPLE)) / inclusion).sum())
 
 
 # Importance sampling
@@ -136,7 +131,7 @@ def _probabilities(subsets: list[tuple[np.ndarray, float]]) -> np.ndarray:
 
 def _means_over(subsets: list[tuple[np.ndarray, float]], inclusion: np.ndarray, power: int) -> np.ndarray:
     """Return the mean over subsets of powers of the estimate's entries."""
-    C = [np.outer(seen, seen) * np.outer(_X, _X) / inclusion for seen, _ in subsets]
+    C = [np.outer(seen, seen) * np.outer(EXAMPLE, EXAMPLE) / inclusion for seen, _ in subsets]
     return np.tensordot([p for _, p in subsets], np.power(C, power), axes=1)
 
 
@@ -150,7 +145,7 @@ def _compare_guided(r: int) -> None:
 
     subsets = _subsets(r, _P)
     _compare_subsets("the mean of a subset", r, act, subsets)
-    close("C", _means_over(subsets, design.probability, power=1), np.outer(_X, _X))
+    close("C", _means_over(subsets, design.probability, power=1), np.outer(EXAMPLE, EXAMPLE))
 
 
 def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
@@ -160,7 +155,7 @@ def _compare_second_phase(subject: LearnerUnderTest, mix: float) -> None:
     the first phase, have the sum k, are capped at 1, and are mixed with ``k/d``. The two examples of the first phase
     show two attributes each. One of these is so large that its probability is capped.
     """
-    k, X = 2, np.tile(_X * [1, 10, 1, 1], (3, 1))
+    k, X = 2, np.tile(EXAMPLE * [1, 10, 1, 1], (3, 1))
     rows, shown = [0] * (2 * k + 1), [0.1, 0.3, 0.9, 0.9]  # numbers that choose 0 and 1, then 2 and 3
 
     def act(scripts: np.ndarray) -> np.ndarray:
@@ -189,10 +184,10 @@ def _compare_subsets(
 def _compare_pooled(learner: SecondMomentLearner) -> None:
     F, m, k = 300, 8, 2
     rngs = [generator("check", "pooled", f) for f in range(F)]
-    C = _run(learner, Table(np.tile(_X, (m, 1)), np.zeros(m)), rngs, k)
-    off = np.abs(C.mean(axis=0) - np.outer(_X, _X))
+    C = _run(learner, Table(np.tile(EXAMPLE, (m, 1)), np.zeros(m)), rngs, k)
+    off = np.abs(C.mean(axis=0) - np.outer(EXAMPLE, EXAMPLE))
     error = C.std(axis=0) / np.sqrt(F)
-    expect((off <= _ERRORS * error).all(), f"the mean of C is off by {off.max():.2g}, more than its standard errors")
+    expect((off <= ERRORS * error).all(), f"the mean of C is off by {off.max():.2g}, more than its standard errors")
 
 
 _X_1 = np.array([0.5, 0.9, 1.2, -0.8])
@@ -212,7 +207,7 @@ class PairsOracle(Oracle):
         """Compare the mean of the estimate with ``x x'``."""
         for k in (2, D):
             C, probability = self._estimates(k)
-            close("C", np.tensordot(probability, C, axes=1), np.outer(_X, _X))
+            close("C", np.tensordot(probability, C, axes=1), np.outer(EXAMPLE, EXAMPLE))
 
     def second_moments(self, subject: LearnerUnderTest) -> None:
         """Compare ``E |C^|^2`` with its formula, and the pairs that are drawn after a step with their probabilities."""
@@ -248,7 +243,7 @@ class PairsOracle(Oracle):
         s, q = drawn(scripts)
         N = len(scripts)
         w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
-        return pair_estimates(self.learner.update, s, q, _X[s], _X[q], w, alpha), probability
+        return pair_estimates(self.learner.update, s, q, EXAMPLE[s], EXAMPLE[q], w, alpha), probability
 
     def _square(self, k: int) -> float:
         """Return ``E |C^|^2`` of the mean of ``k/2`` independent pairs' estimates.
@@ -258,10 +253,10 @@ class PairsOracle(Oracle):
         """
         p = (1 - _ALPHA) * (_W[:, None] + _W) / (2 * D) + _ALPHA / D**2
         p_ss, a = np.diagonal(p), p.sum(axis=1)
-        products = np.square(np.outer(_X, _X)) / (2 * p)
-        diagonal = _X**4 / p_ss if self.learner.update == "pairs" else (a + p_ss) * _X**4 / (2 * a**2)
+        products = np.square(np.outer(EXAMPLE, EXAMPLE)) / (2 * p)
+        diagonal = EXAMPLE**4 / p_ss if self.learner.update == "pairs" else (a + p_ss) * EXAMPLE**4 / (2 * a**2)
         single = products.sum() - np.trace(products) + diagonal.sum()
-        pairs, mean = k // 2, float(_X @ _X) ** 2
+        pairs, mean = k // 2, float(EXAMPLE @ EXAMPLE) ** 2
         return float(single / pairs + (1 - 1 / pairs) * mean)
 
     def _compare_pairs(self, subject: LearnerUnderTest, eta: float) -> None:
@@ -269,7 +264,7 @@ class PairsOracle(Oracle):
 
         def shown(rngs: list[Any]) -> np.ndarray:
             F = len(rngs)
-            table = Table(np.tile([_X_1, _X], (F, 1)), np.zeros(2 * F))
+            table = Table(np.tile([_X_1, EXAMPLE], (F, 1)), np.zeros(2 * F))
             _, reveals = subject.run(table, np.arange(2 * F).reshape(F, 2), rngs, 2, {"eta": [eta]})
             # An attribute that is seen alone is a pair with itself.
             return np.array([(seen[0], seen[-1]) for seen in reveals.of(np.arange(2 * F))]).reshape(F, 2, 2)
