@@ -29,7 +29,7 @@ from budgetreg.algorithms.learner import (
     Trajectory,
     update_option,
 )
-from budgetreg.algorithms.regressors import ActiveRows, Inverter, Layout, Levels, Minima, PrefixSums
+from budgetreg.algorithms.regressors import FAN, ActiveRows, Inverter, Layout, Levels, Minima, PrefixSums
 from budgetreg.algorithms.vectors import Steps, data_point, inner_product, invert, project_l1
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import blocks, subset
@@ -245,23 +245,20 @@ class Pegasos:
 
     def _drop(self, stream: np.ndarray, setting: np.ndarray, T: np.ndarray) -> None:
         """Set to 0 the coordinates of K replicas whose keys are at most T (K,)."""
-        replicas, nodes = self._least.reaching(stream, setting, T)
-        settings = [setting[of] for of in replicas]
-        where = self.layout.below(1, nodes[0]) * self.B.size + settings[0]
-        all_kappa, V = self._kappa.reshape(-1), self._V.reshape(-1)
-        kappa = all_kappa.take(where)
-        child, at = np.nonzero((np.abs(kappa) <= T[replicas[0]]) & (kappa != 0))
-        dropped, gone = where[child, at], kappa[child, at]
-        replica = stream[replicas[0][at]], settings[0][at]
-        V[dropped] += gone * self._h[replica] - np.sign(gone) * self._P[replica]
-        all_kappa[dropped] = kappa[child, at] = 0.0
-        self._rekey(kappa, nodes[:-1], stream, settings)
+        replica, nodes = self._least.reaching(stream, setting, T)
+        stream, setting, rows = stream[replica], setting[replica], self.layout.below(1, nodes)
+        kappa = self._kappa[rows, setting]
+        child, at = np.nonzero((np.abs(kappa) <= T[replica]) & (kappa != 0))
+        dropped, gone, replicas = (rows[child, at], setting[at]), kappa[child, at], (stream[at], setting[at])
+        self._V[dropped] += gone * self._h[replicas] - np.sign(gone) * self._P[replicas]
+        self._kappa[dropped] = kappa[child, at] = 0.0
+        self._rekey(kappa, [nodes // FAN**level for level in range(self.layout.levels)], stream, setting)
 
-    def _rekey(self, kappa: np.ndarray, nodes: Levels, streams: np.ndarray, settings: Levels | None = None) -> None:
+    def _rekey(self, kappa: np.ndarray, nodes: Levels, streams: np.ndarray, setting: np.ndarray | None = None) -> None:
         key = np.abs(kappa)
         active = key > 0
-        self._trees.update(key + 1j * active, nodes, streams, settings)
-        self._least.update(np.where(active, key, np.inf), nodes, streams, settings)
+        self._trees.update(key + 1j * active, nodes, streams, setting)
+        self._least.update(np.where(active, key, np.inf), nodes, streams, setting)
 
     def _fold(self, replicas: np.ndarray) -> None:
         """Set the thresholds of replicas, bool of shape (F, G), to 0."""

@@ -103,7 +103,7 @@ class SegmentTrees:
         # For each level from 1, the root's last: the nodes of all streams, and their settings.
         self._values = [np.full((n_streams * size, n_settings), empty, dtype) for size in layout.sizes[1:]]
 
-    def update(self, leaves: np.ndarray, nodes: Levels, streams: np.ndarray, settings: Levels | None = None) -> None:
+    def update(self, leaves: np.ndarray, nodes: Levels, streams: np.ndarray, setting: np.ndarray | None = None) -> None:
         """Recompute the nodes above changed leaves.
 
         Parameters
@@ -114,44 +114,33 @@ class SegmentTrees:
             Changed nodes of each level, see `Layout.nodes`.
         streams : ndarray of int
             Changed streams.
-        settings : sequence of ndarray of int, optional
-            For each level, the root's last, one setting for each of the nodes instead of all; then `leaves` has shape
-            (n, K).
+        setting : ndarray of int, shape (K,), optional
+            One setting for each of the nodes instead of all; then all levels have K nodes, which may repeat, and
+            `leaves` has shape (n, K).
         """
-        block, n_settings = leaves, self._values[0].shape[1]
+        block, of = leaves, () if setting is None else (setting,)
         for level, changed in enumerate((*nodes, streams), start=1):
             if level > 1:
-                children = self.layout.below(level, changed)
-                where = children if settings is None else children * n_settings + settings[level - 1]
-                block = _flattened(self._values[level - 2], settings).take(where, axis=0)
-            where = changed if settings is None else changed * n_settings + settings[level - 1]
-            _flattened(self._values[level - 1], settings)[where] = self._combine(level, where, block, settings)
+                block = self._values[level - 2][self.layout.below(level, changed), *of]
+            self._values[level - 1][changed, *of] = self._combine(level, (changed, *of), block)
 
-    def _combine(self, level: int, where: np.ndarray, block: np.ndarray, settings: object) -> np.ndarray:
+    def _combine(self, level: int, where: tuple[np.ndarray, ...], block: np.ndarray) -> np.ndarray:
         """Return the values of parents.
 
         Parameters
         ----------
         level : int
             Level of the parents, from 1.
-        where : ndarray of int, shape (K,)
-            The parents, as rows of the array of their level or, if there are settings, as positions in its
-            flattened form (see `_flattened`).
+        where : tuple of ndarray of int, shape (K,)
+            The parents, as rows of the array of their level, and the setting of each if there is one.
         block : ndarray, shape (n, K, G) or (n, K)
             Values of their children; may be overwritten.
-        settings : object
-            None if there are no settings.
 
         Returns
         -------
         ndarray, shape (K, G) or (K,)
         """
         raise NotImplementedError
-
-
-def _flattened(values: np.ndarray, settings: object) -> np.ndarray:
-    """Return an array (..., nodes, G) as it is, or with its last two axes flattened if there are settings."""
-    return values if settings is None else values.reshape(*values.shape[:-2], -1)
 
 
 class PrefixSums(SegmentTrees):
@@ -178,10 +167,10 @@ class PrefixSums(SegmentTrees):
         sums = self._before[level - 1]
         return sums.reshape(len(sums), -1).take(position, axis=1)
 
-    def _combine(self, level: int, where: np.ndarray, block: np.ndarray, settings: object) -> np.ndarray:
+    def _combine(self, level: int, where: tuple[np.ndarray, ...], block: np.ndarray) -> np.ndarray:
         for child in range(1, len(block)):
             block[child] += block[child - 1]
-        _flattened(self._before[level - 1], settings)[1:, where] = block[:-1]
+        self._before[level - 1][1:, *where] = block[:-1]
         return block[-1]
 
 
@@ -196,26 +185,23 @@ class Minima(SegmentTrees):
         """Smallest key of each replica, shape (F, G)."""
         return self._values[-1]
 
-    def reaching(
-        self, stream: np.ndarray, setting: np.ndarray, bound: np.ndarray
-    ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-        """Find the nodes above keys of at most `bound` (K,) of K replicas (stream, setting), which all have such keys.
+    def reaching(self, stream: np.ndarray, setting: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Find the nodes of level 1 above keys of at most `bound` (K,) of K replicas, which all have such keys.
 
         Returns
         -------
-        replicas, nodes : tuple of ndarray of int
-            For each level from 1, with the replicas themselves last: the index among the K, and the node.
+        replica, nodes : ndarray of int
+            The index of each among the K, and the node.
         """
-        replicas, nodes = [np.arange(stream.size)], [stream]
+        replica, nodes = np.arange(stream.size), stream
         for level in range(self.layout.levels + 1, 1, -1):
-            children, below = self.layout.below(level, nodes[0]), self._values[level - 2]
-            keys = below.reshape(-1).take(children * below.shape[1] + setting[replicas[0]])
-            child, at = np.nonzero(keys <= bound[replicas[0]])
-            nodes.insert(0, children[child, at])
-            replicas.insert(0, replicas[0][at])
-        return tuple(replicas), tuple(nodes)
+            children, below = self.layout.below(level, nodes), self._values[level - 2]
+            keys = below.reshape(-1).take(children * below.shape[1] + setting[replica])
+            child, at = np.nonzero(keys <= bound[replica])
+            replica, nodes = replica[at], children[child, at]
+        return replica, nodes
 
-    def _combine(self, level: int, where: np.ndarray, block: np.ndarray, settings: object) -> np.ndarray:
+    def _combine(self, level: int, where: tuple[np.ndarray, ...], block: np.ndarray) -> np.ndarray:
         return block.min(axis=0)
 
 

@@ -68,7 +68,7 @@ def test_trees_depend_only_on_their_final_weights(data, d):
             state[row, g] = value
             nodes, streams = layout.nodes(np.array([row])), np.array([f])
             leaves = layout.leaves(nodes, streams)
-            built.update(state[leaves, [g]], nodes, streams, [np.array([g])] * (layout.levels + 1))
+            built.update(state[leaves, [g]], nodes, streams, np.array([g]))
     fresh, _ = trees(layout.unpad(state))
     np.testing.assert_array_equal(built.total, fresh.total)
     u = np.random.default_rng(0).random((8, F))
@@ -93,18 +93,15 @@ def test_minima_find_every_key_up_to_a_bound(data, d):
     bound = np.array([1.0, 0.2, 3.0, 0.5])
     some = keys.min(axis=1)[stream, setting] <= bound
     stream, setting, bound = stream[some], setting[some], bound[some]
-    replicas, nodes = least.reaching(stream, setting, bound)
-    np.testing.assert_array_equal(replicas[-1], np.arange(stream.size))
-    np.testing.assert_array_equal(nodes[-1], stream)
-    for level, (replica, node) in enumerate(zip(replicas, nodes, strict=True), start=1):
-        width = layout.padded if level > layout.levels else FAN**level
-        expected = {
-            (k, row // width)
-            for k in range(stream.size)
-            for row in np.flatnonzero(rows[:, setting[k]] <= bound[k])
-            if row // layout.padded == stream[k]
-        }
-        assert sorted(zip(replica.tolist(), node.tolist(), strict=True)) == sorted(expected)
+    replica, node = least.reaching(stream, setting, bound)
+    width = FAN if layout.levels else layout.padded
+    expected = {
+        (k, row // width)
+        for k in range(stream.size)
+        for row in np.flatnonzero(rows[:, setting[k]] <= bound[k])
+        if row // layout.padded == stream[k]
+    }
+    assert sorted(zip(replica.tolist(), node.tolist(), strict=True)) == sorted(expected)
 
 
 @settings(max_examples=60, deadline=None)
