@@ -1,19 +1,14 @@
 """The contract of `Learner.fit`: what a learner must yield, checked where the protocol and the checks run it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from budgetreg.algorithms.learner import Fit, Learner, Rngs, SideInformation
 from budgetreg.common.errors import ContractError, DataError
+from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Origin, Outputs, WithIntercept
-
-if TYPE_CHECKING:
-    from budgetreg.algorithms.learner import Fit, Learner, Rngs, SideInformation
-    from budgetreg.metering.accessor import Accessor
 
 
 def run(

@@ -253,10 +253,8 @@ def pair_sums(blocks: Sequence[Block], f: int, d: int, *, centred: bool, interce
     """
     parts = [rows_by_column(block.attributes[f], block.values[f], d + 2) for block in blocks]
     n = sum(seen.shape[0] for seen, _ in parts)
-    seen_sums = np.sum([np.stack([np.asarray(each.sum(axis=0)) for each in part]) for part in parts], axis=0)[
-        :, : d + 1
-    ]
-    mean = seen_sums[1] / np.maximum(seen_sums[0], 1) * np.append(np.full(d, centred), intercept)
+    n_seen, totals = np.sum([[each.sum(axis=0) for each in part] for part in parts], axis=0)[:, : d + 1]
+    mean = totals / np.maximum(n_seen, 1) * np.append(np.full(d, centred), intercept)
     P = min(PARTS, n)
     products, counts, examples = np.zeros((P, d + 1, d + 1)), np.zeros((P, d + 1, d + 1)), np.zeros(P)
     start = 0

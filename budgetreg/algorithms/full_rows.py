@@ -87,8 +87,7 @@ class ExactGradientLearner(Learner):
         d = accessor.d
         w, total, theta = np.zeros((3, accessor.n_streams, accessor.n_settings, d))
         averager = Averager(checkpoints, self.average)
-        last = max(checkpoints)
-        block = max(1, _BLOCK_VALUES // d)
+        last, block = checkpoints[-1], max(1, _BLOCK_VALUES // d)
         for start in range(0, last, block):
             X, y = accessor.rows(start, min(start + block, last))
             for position in range(X.shape[1]):
@@ -174,7 +173,7 @@ class OfflineLearner(Learner):
         solve = {"ridge": solve_ridge, "lasso": solve_lasso}[self.update]
         streams = [LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
         start = 0
-        for checkpoint in sorted(set(checkpoints)):
+        for checkpoint in checkpoints:
             by_products = checkpoint > accessor.d
             if by_products:
                 for stream in streams:

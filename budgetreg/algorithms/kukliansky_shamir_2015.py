@@ -41,12 +41,11 @@ from budgetreg.algorithms.learner import (
     first_phase,
     update_option,
 )
-from budgetreg.algorithms.vectors import invert
+from budgetreg.algorithms.vectors import Steps, invert
 from budgetreg.common.streams import uniform
 from budgetreg.config.options import FRACTION, NOT_NEGATIVE, ZERO, one_of, option
 
 if TYPE_CHECKING:
-    from budgetreg.algorithms.vectors import Steps
     from budgetreg.metering.accessor import Accessor
 
 # The algorithms as printed, one replica and one example at a time. GAERR (Algorithm 1) and GAELR (Algorithm 3) are the

@@ -242,7 +242,7 @@ class SparseExploration(PairwiseLearner):
             return WithIntercept(W, b) if given.centred or given.intercept else W
 
         start, B = 0, float(_FIRST)
-        while True:
+        while start < last:
             shown_by_block = np.stack([state.blocks(rng, given.k) for state, rng in zip(states, rngs, strict=True)])
             attributes = np.repeat(shown_by_block, int(B), axis=1)
             B *= _GROWTH
@@ -261,8 +261,6 @@ class SparseExploration(PairwiseLearner):
                         state.refit(each, s)
                     if stop in checkpoints:
                         yield stop, outputs()
-                if start == last:
-                    return
 
     def used(self, k: int) -> int:
         """Return the number of attributes in use while others are explored."""

@@ -37,9 +37,6 @@ from budgetreg.revealed.columns import Rescaled
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
 
-_MOST_ATTRIBUTES = 60
-"""Its covariance has d (d + 1) / 2 free numbers, and EM needs the more steps the fewer pairs are seen."""
-
 _STEPS = 3000
 _CHANGE = 1e-6
 """Most steps of EM, and the change of all correlations by a step with which it ends."""
@@ -156,6 +153,7 @@ class NormalMaximumLikelihood(PairwiseLearner):
     missing = Missing.LEFT_OUT
     uses_free = True
     draws_groups = True
+    most_attributes = 60  # its covariance has d (d + 1) / 2 free numbers, and EM takes more steps if few pairs are seen
     check_streams = 20
     words = ("k attributes per example", "maximum likelihood of a normal distribution with a free covariance")
     skipped_checks: ClassVar[Mapping[str, str]] = {
@@ -184,11 +182,6 @@ class NormalMaximumLikelihood(PairwiseLearner):
                 fitted.append(JointMoments(mean, C))
             yield collected.examples, rescaled.as_revealed(WithIntercept(W, b, fitted.__getitem__))
 
-    @property
-    def most_attributes(self) -> int:
-        """How many attributes the data may have."""
-        return _MOST_ATTRIBUTES
-
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
 
@@ -197,9 +190,9 @@ class NormalMaximumLikelihood(PairwiseLearner):
         ConfigError
             If there are too many attributes.
         """
-        if run.d > _MOST_ATTRIBUTES:
+        if run.d > self.most_attributes:
             raise ConfigError(
-                f"algo=normal_ml: at most {_MOST_ATTRIBUTES} attributes, as a free covariance of {run.d} takes "
+                f"algo=normal_ml: at most {self.most_attributes} attributes, as a free covariance of {run.d} takes "
                 "too many examples and steps; use aeml"
             )
         return ()

@@ -200,18 +200,6 @@ class Weights:
         self._cumulative[rows] = np.cumsum(probabilities, axis=1)
 
 
-def output_subspace(W: np.ndarray, n: int, choice: float | None) -> np.ndarray:
-    """Return orthonormal columns (d, n): the leading ones of W, or those that a number in [0, 1) chooses."""
-    from budgetreg.algorithms.eigenspaces import eigenspaces, leading  # here, as SciPy loads slowly
-
-    if choice is None:
-        return leading(W, n)
-    eigenvalues, V = eigenspaces(W)
-    weights, members = decompose(eigenvalues, n)
-    drawn = int(np.searchsorted(np.cumsum(weights), choice, side="right"))
-    return V[:, members[min(drawn, len(members) - 1)]]
-
-
 def pair_estimates(
     update: str, s: np.ndarray, q: np.ndarray, x_s: np.ndarray, x_q: np.ndarray, w: np.ndarray, alpha: np.ndarray
 ) -> np.ndarray:
@@ -415,10 +403,18 @@ class MatrixGradientLearner(SubspaceLearner):
                     state.move(moved, eta[moved, None, None] * C, step)
                 if step in checkpoints:
                     averages = zip(state.average(step), choices[:, position], strict=True)
-                    V = [
-                        output_subspace(W, n, choice if self.output == "decompose" else None) for W, choice in averages
-                    ]
-                    yield step, np.stack(V).reshape(F, G, d, n)
+                    yield step, np.stack([self._subspace(*each) for each in averages]).reshape(F, G, d, n)
+
+    def _subspace(self, W: np.ndarray, choice: float) -> np.ndarray:
+        """Return orthonormal columns (d, n): the leading ones of W, or those that a number in [0, 1) chooses."""
+        from budgetreg.algorithms.eigenspaces import eigenspaces, leading  # here, as SciPy loads slowly
+
+        if self.output == "top":
+            return leading(W, self.n_components)
+        eigenvalues, V = eigenspaces(W)
+        weights, members = decompose(eigenvalues, self.n_components)
+        drawn = int(np.searchsorted(np.cumsum(weights), choice, side="right"))
+        return V[:, members[min(drawn, len(members) - 1)]]
 
     def split_budget(self, k: int) -> BudgetSplit | None:
         """Refuse budgets that are not made of pairs.

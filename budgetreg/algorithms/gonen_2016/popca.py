@@ -242,7 +242,7 @@ class _Products:
         if self._pending:
             self._multiply()
         total = self._once + self._once.T
-        np.fill_diagonal(total, self._flat[:: len(total) + 1])
+        np.fill_diagonal(total, self._once.diagonal())
         return total
 
     def _multiply(self) -> None:
