@@ -470,7 +470,7 @@ _PROBLEMS = {
 
 @dataclass(frozen=True)
 class Baseline(Learner):
-    """Baseline and Naive: what is solved for the estimates.
+    """Baseline and Naive, which solve different problems for the same estimates.
 
     Attributes
     ----------

@@ -166,7 +166,7 @@ def _estimated(
 ) -> tuple[Round, np.ndarray]:
     """Draw for the inner products of a round, and return the estimates x~ and phi~ (F, G) along which it steps.
 
-    With missing values the product ``phi~ x~``, as estimated above, takes the place of x~, and phi~ is 1.
+    With missing values the gradient of the formula at the head of this module takes the place of x~, and phi~ is 1.
     """
     stream, nonzero, k_ip = np.arange(len(y)), state.nonzero, uniforms.shape[2]
     j, coefficient = state.draw(np.ascontiguousarray(uniforms[stream, taken.position].T))

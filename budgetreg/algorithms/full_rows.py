@@ -11,7 +11,7 @@ configuration must determine these streams.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -131,7 +131,7 @@ _BLOCK = 2**14
 
 @dataclass(frozen=True)
 class OfflineLearner(Learner):
-    """Ridge and lasso on full rows: which ball the regressor lies in.
+    """Ridge and lasso on full rows, whose regressors lie in a 2-ball or in a 1-ball.
 
     Attributes
     ----------
@@ -171,10 +171,11 @@ class OfflineLearner(Learner):
         units of their standard deviations in the examples up to the checkpoint.
         """
         solve = {"ridge": solve_ridge, "lasso": solve_lasso}[self.update]
-        streams = [LeastSquares(accessor.d) for _ in range(accessor.n_streams)]
+        d = accessor.d
+        streams = [LeastSquares(np.zeros(d), np.zeros(d + 1), np.empty((0, d))) for _ in range(accessor.n_streams)]
         start = 0
         for checkpoint in checkpoints:
-            by_products = checkpoint > accessor.d
+            by_products = checkpoint > d
             if by_products:
                 for stream in streams:
                     stream.drop_rows()
@@ -190,7 +191,7 @@ class OfflineLearner(Learner):
             for stream in streams:
                 guess = solutions[-1] if solutions else None
                 examples = stream.centred(given.centred, given.intercept)
-                scale = stream.scale(given.centred) if given.scaled else np.ones(accessor.d)
+                scale = stream.scale(given.centred) if given.scaled else np.ones(d)
                 solutions.append(examples.solved(solve, settings["B"], guess, scale))
             origins = [stream.origin(given.centred, given.intercept) for stream in streams]
             b = np.stack([r - m @ w for (m, r), w in zip(origins, solutions, strict=True)])
@@ -223,19 +224,20 @@ def gram_matrix(X: np.ndarray) -> np.ndarray:
     return gram
 
 
+@dataclass
 class LeastSquares:
     """One stream's examples: ``b = X'y``; ``X`` and ``y``, or ``gram = X'X``; a guess of the weights.
 
     For the means, also their number n and the sums of their attributes and, last, of their targets.
     """
 
-    def __init__(self, d: int) -> None:
-        self.X: np.ndarray | None = np.empty((0, d))
-        self.y = np.empty(0)
-        self.gram = np.empty((0, 0))
-        self.b = np.zeros(d)
-        self.guess: np.ndarray | None = None
-        self.n, self.sums = 0, np.zeros(d + 1)
+    b: np.ndarray
+    sums: np.ndarray
+    X: np.ndarray | None
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    gram: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    n: int = 0
+    guess: np.ndarray | None = None
 
     def append(self, X: np.ndarray, y: np.ndarray, b: np.ndarray, gram: np.ndarray | None, sums: np.ndarray) -> None:
         """Add examples, their products b and gram (None while rows are stored), and their sums."""
@@ -264,14 +266,11 @@ class LeastSquares:
             return self
         m, r = self.origin(centred, intercept)
         x, y = self.sums[:-1], self.sums[-1]
-        examples = LeastSquares(len(m))
-        examples.b = self.b - r * x - m * (y - self.n * r)
+        b = self.b - r * x - m * (y - self.n * r)
         if self.X is None:
             # x m' = m x' = n m m' if attributes are centred, else 0: two are subtracted, and one is added.
-            examples.gram, examples.X = self.gram - self.n * np.outer(m, m), None
-        else:
-            examples.X, examples.y = self.X - m, self.y - r
-        return examples
+            return replace(self, b=b, gram=self.gram - self.n * np.outer(m, m))
+        return replace(self, b=b, X=self.X - m, y=self.y - r)
 
     def scale(self, centred: bool) -> np.ndarray:
         """Return the inverse standard deviations of the attributes (d,), see `budgetreg.revealed.columns.units`.
@@ -298,10 +297,9 @@ class LeastSquares:
         live = np.flatnonzero(self.squares() * scale)
         by = scale[live]
         W = np.zeros((len(self.b), len(radii)))
-        part = LeastSquares(len(live))
-        part.y, part.b, part.guess = self.y, self.b[live] * by, None if guess is None else guess[live] / by[:, None]
+        part = replace(self, b=self.b[live] * by, guess=None if guess is None else guess[live] / by[:, None])
         if self.X is None:
-            part.gram, part.X = self.gram.take(live, axis=0).take(live, axis=1) * np.outer(by, by), None
+            part.gram = self.gram.take(live, axis=0).take(live, axis=1) * np.outer(by, by)
         else:
             part.X = self.X[:, live] * by
         W[live] = solve(part, radii) * by[:, None]

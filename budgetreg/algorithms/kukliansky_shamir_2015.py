@@ -272,9 +272,7 @@ class TwoPhaseLearner(GuidedLearner):
         second = STATES[self.update](
             F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, start=start, first=m_1, **options
         )
-        samplers = [
-            Proportional(weights) for weights in mixed(data_point_weights(self.update, A, given.prices), self.mix)
-        ]
+        samplers = list(map(Proportional, mixed(data_point_weights(self.update, A, given.prices), self.mix)))
         yield from run(accessor, second, late, rngs, samplers, given.split, average=self.average)
 
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:

@@ -274,7 +274,7 @@ _FORGETTING = "the factor by which an example's weight falls with each one that 
 
 @dataclass(frozen=True)
 class StreamingLearner(SubspaceLearner):
-    """Oja, GROUSE and PETRELS: how the subspace moves."""
+    """Oja, GROUSE and PETRELS, which move the subspace in different ways."""
 
     update: str = update_option(*_UPDATES)
 

@@ -90,7 +90,9 @@ def run_check(subject: Subject, check: str) -> CheckResult:
 
 def run_checks(subject: Subject) -> Iterator[CheckResult]:
     """Yield the result of every check of a learner, then of its variants with changed options."""
-    for variant in subject.variants():
+    for changes, learner in variants(subject.learner):
+        words = " ".join(f"{key}={value}" for key, value in changes.items())
+        variant = replace(subject, config=replace(subject.config, algo=learner), changes=words)
         for check in CHECKS:
             yield run_check(variant, check)
 
@@ -325,12 +327,6 @@ class Subject:
     def other(self, name: str) -> Subject:
         """Return another learner of ``conf/algo`` as a subject."""
         return examined(name)
-
-    def variants(self) -> Iterator[Subject]:
-        """Yield the learner, then its variants with changed options, see `variants`."""
-        for changes, learner in variants(self.learner):
-            words = " ".join(f"{key}={value}" for key, value in changes.items())
-            yield replace(self, config=replace(self.config, algo=learner), changes=words)
 
     def plan(self, d: int, k: int) -> Plan:
         """Return the plan of a run on d attributes.

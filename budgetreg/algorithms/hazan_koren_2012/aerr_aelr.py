@@ -521,9 +521,7 @@ class GradientLearner(GuidedLearner):
         samplers: Sequence[DataPointSampler]
         if self.data_point == "moment":
             assert given.moments is not None
-            samplers = [
-                Proportional(weights) for weights in data_point_weights(self.update, given.moments, given.prices)
-            ]
+            samplers = list(map(Proportional, data_point_weights(self.update, given.moments, given.prices)))
         else:
             samplers = [DATA_POINT_SAMPLERS[self.data_point]] * F
         state = STATES[self.update](F, d, given.split.k_ip, settings, **options)

@@ -313,7 +313,7 @@ _PLUG_IN = "the plug-in is biased, and bounded instead"
 
 @dataclass(frozen=True)
 class SupportVectorLearner(SplitBudgetLearner):
-    """The loss ``max(|residual| - delta, 0)``, the scale eps of its smoothing, and how its slope is estimated.
+    """AESVR: gradient descent for the loss ``max(|residual| - delta, 0)``, smoothed at the scale eps.
 
     Attributes
     ----------
