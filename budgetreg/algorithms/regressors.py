@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +125,7 @@ class SegmentTrees:
                 block = self._values[level - 2][self.layout.below(level, changed), *of]
             self._values[level - 1][changed, *of] = self._combine(level, (changed, *of), block)
 
-    def _combine(self, level: int, where: tuple[np.ndarray, ...], block: np.ndarray) -> np.ndarray:
+    def _combine(self, level: int, where: tuple[Any, ...], block: np.ndarray) -> np.ndarray:
         """Return the values of parents.
 
         Parameters
@@ -167,7 +168,7 @@ class PrefixSums(SegmentTrees):
         sums = self._before[level - 1]
         return sums.reshape(len(sums), -1).take(position, axis=1)
 
-    def _combine(self, level: int, where: tuple[np.ndarray, ...], block: np.ndarray) -> np.ndarray:
+    def _combine(self, level: int, where: tuple[Any, ...], block: np.ndarray) -> np.ndarray:
         for child in range(1, len(block)):
             block[child] += block[child - 1]
         self._before[level - 1][1:, *where] = block[:-1]
@@ -201,7 +202,7 @@ class Minima(SegmentTrees):
             replica, nodes = replica[at], children[child, at]
         return replica, nodes
 
-    def _combine(self, level: int, where: tuple[np.ndarray, ...], block: np.ndarray) -> np.ndarray:
+    def _combine(self, level: int, where: tuple[Any, ...], block: np.ndarray) -> np.ndarray:
         return block.min(axis=0)
 
 
