@@ -266,11 +266,9 @@ class TwoPhaseLearner(GuidedLearner):
         # Draws for the inner product do not estimate moments; the paper's first phase has k draws that do.
         eps = moment_error(d, CONFIDENCE, k_x, m_1) if self.smoothing == "theory" else float(self.smoothing)
         A = estimates.means() + 13 / 6 * eps
-        options = {}
-        if self.inner_product == "moment":
-            options["root_moments"] = mixed(inner_product_weights(A, given.prices), self.mix)
+        root = mixed(inner_product_weights(A, given.prices), self.mix) if self.inner_product == "moment" else None
         second = STATES[self.update](
-            F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, start=start, first=m_1, **options
+            F, d, k_ip, {"B": settings["B"], "eta": settings["eta_two"]}, root_moments=root, start=start, first=m_1
         )
         samplers = list(map(Proportional, mixed(data_point_weights(self.update, A, given.prices), self.mix)))
         yield from run(accessor, second, late, rngs, samplers, given.split, average=self.average)

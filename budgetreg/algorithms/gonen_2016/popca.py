@@ -186,11 +186,9 @@ def product_sums(
     accessor: Accessor, first: int, checkpoints: Sequence[int], rngs: Rngs, stream_designs: Sequence[designs.Design]
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Estimate the sum of ``x x'`` over the examples from `first` to each checkpoint, shape (F, d, d)."""
-    products = [_Products(accessor.d) for _ in rngs]
-    d = accessor.d
-    shares = [
-        1.0 if accessor.complete else accessor.together(*np.ogrid[f : f + 1, :d, :d])[0] for f in range(len(rngs))
-    ]
+    F, d = accessor.n_streams, accessor.d
+    products = [_Products(d) for _ in rngs]
+    shares = np.ones(F) if accessor.complete else accessor.together(*np.ogrid[:F, :d, :d])
     for start, stop in blocks(first, checkpoints[-1]):
         draws = [design.draw(rng) for design, rng in zip(stream_designs, rngs, strict=True)]
         attributes, drawn, repeated = _stacked_draws(draws, stop - start)
