@@ -101,7 +101,7 @@ ANY = {
     "aesvr": f"algo=aesvr k=8 dataset=sphere {' '.join(SMALL)}",
     "stored": f"algo=aelr k=4 dataset=digits_3v5 dataset.center=full {' '.join(SMALL[2:])}",
     # One repetition sees no two values of an attribute that differ before its first plan, and the others do.
-    "planned": f"algo=aemr k=3 {WIDE} dataset.d=9 dataset.n=70 checkpoints=[7,40,70]",
+    "planned": f"algo=aemr k=3 {WIDE} dataset.d=9 dataset.n=40 checkpoints=[7,40]",
     "centred": f"algo=aelr k=4 dataset=power_law dataset.d=12 {CENTRED}",
     "centred-rows": f"algo=online_ridge k=6 dataset=power_law dataset.d=6 {CENTRED}",
     "centred-aesvr": f"algo=aesvr k=6 dataset=sphere algo.residual=plug_in {CENTRED}",

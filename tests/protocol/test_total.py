@@ -142,11 +142,11 @@ def test_a_rehearsal_changes_no_number_and_its_plans_are_made_once(own_prices, a
         return planning(collected, *args, **options)
 
     monkeypatch.setattr(posterior, "plan_by_posterior", counted)
-    (within,) = journaled(planned(*words, "total=500", "checkpoints=6"))
+    (within,) = journaled(planned(*words, "total=350", "checkpoints=4"))
     assert sorted(set(examples)) == examples
-    assert 500 - 26 < within["run"]["cost_total"] <= 500
+    assert 350 - 26 < within["run"]["cost_total"] <= 350
     ends = [point["examples"] for point in within["curve"]]
-    assert len(set(ends)) == 6
+    assert len(set(ends)) == 4
     (alone,) = journaled(planned(*words, f"checkpoints={ends}"))
     assert alone["curve"] == within["curve"]
 
@@ -196,14 +196,14 @@ def test_money_that_pays_for_more_examples_is_spent_unless_the_draws_would_becom
 @pytest.mark.parametrize("algo", slow_but(["aemr"], ["aeml", "aemr"]))
 def test_repetitions_that_money_ends_at_different_examples_run_together(own_prices, algo):
     """Their outputs are those of each alone, and examples after the end of one cost it nothing."""
-    plan = planned(*own_prices, f"algo={algo}", "total=500", "repetitions=4", "checkpoints=4")
-    assert plan.repetitions_at_once >= 4
-    together = journaled(plan, range(4))
+    plan = planned(*own_prices, f"algo={algo}", "total=300", "repetitions=3", "checkpoints=3")
+    assert plan.repetitions_at_once >= 3
+    together = journaled(plan, range(3))
     ends = [[point["examples"] for point in result["curve"]] for result in together]
     assert len({each[-1] for each in ends}) > 1
     assert len({tuple(each[:-1]) for each in ends}) == 1
-    assert all(500 - 26 < result["run"]["cost_total"] <= 500 for result in together)
-    assert together == [result for repetition in range(4) for result in journaled(plan, [repetition])]
+    assert all(300 - 26 < result["run"]["cost_total"] <= 300 for result in together)
+    assert together == [result for repetition in range(3) for result in journaled(plan, [repetition])]
 
 
 @pytest.mark.usefixtures("short_chains")
@@ -218,7 +218,7 @@ def test_a_share_of_the_money_is_a_share_of_what_would_be_spent(own_prices, algo
 
 @pytest.mark.usefixtures("short_chains")
 def test_half_of_more_money_than_all_examples_cost_is_half_of_what_they_cost(own_prices):
-    own = [*own_prices, "algo=aemr", "total=1000000", "repetitions=1", "pilot=0"]
+    own = [*own_prices, "algo=aemr", "total=1000000", "repetitions=1", "pilot=0", "dataset.test_fraction=0.7"]
     spent = {}
     for share in (0.5, 1.0):
         (result,) = journaled(planned(*own, f"checkpoints=[{share}]"))
