@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sketched: None) -> Pat
 
 
 @pytest.fixture
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let boosting have two trees, where its error does not matter: a hundred take longer than all learners."""
+    monkeypatch.setattr(
+        "sklearn.ensemble.HistGradientBoostingRegressor", partial(HistGradientBoostingRegressor, max_iter=2)
+    )
+
+
+@pytest.fixture
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
     """Replace execution: plans are collected, and nothing is finished."""
     plans: list[Plan] = []
@@ -60,6 +69,7 @@ def table_of(out: str) -> list[list[str]]:
     return [line[:5] for line in lines]
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_the_advice_agrees_with_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
     answer = budgetreg(capsys, LINE)
     assert answer.code == 0
@@ -85,6 +95,7 @@ def test_the_advice_agrees_with_the_runs(capsys: pytest.CaptureFixture[str]) -> 
     assert lines[0] == "budgetreg: 1 of 4: aelr, k=2"
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_the_advice_ends_with_the_command_that_follows_it(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     """Copied into a shell, it learns what the sentence names, with the keys that decide what is learned."""
     out = here / "my advice"
@@ -143,7 +154,7 @@ def test_learners_whose_tuning_is_not_paid_for_are_left_out(
     assert "tuning=paid: aelr would choose" in alone.err
 
 
-@pytest.mark.usefixtures("short_chains")
+@pytest.mark.usefixtures("few_trees", "short_chains")
 @pytest.mark.parametrize("rows", [11, 40])
 def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(
     rows: int, capsys: pytest.CaptureFixture[str], here: Path
@@ -206,6 +217,7 @@ def test_groups_and_free_attributes_count_as_in_runs(here: Path) -> None:
     assert "k=3" not in str(advice.attrs["command"])
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     line = LINE.replace(",ridge", "").replace("repetitions=5", "repetitions=2")
     first = budgetreg(capsys, line.replace(",8,all", ""))
@@ -222,6 +234,7 @@ def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str
     assert {path: path.read_bytes() for path in kept} == kept  # with the seconds that each repetition took
 
 
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("finished", [0, 2])
 def test_failed_repetitions_are_in_the_exit_code(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, finished: int
@@ -248,6 +261,7 @@ def test_sweeps_that_differ_in_the_tuning_alone_have_folders_of_their_own(
     assert first == again != other
 
 
+@pytest.mark.usefixtures("few_trees")
 def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     words = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
     line = " ".join([words, *(f"{key}={value}" for key, value in KEYS.items())])

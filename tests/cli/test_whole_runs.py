@@ -34,32 +34,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
-    """Call the command in an empty folder, with its own home: here without figures, or `installed` in a process."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-    def call(line, check=0):
-        capfd.readouterr()
-        code = main(shlex.split(line))
-        said = capfd.readouterr()
-        assert code == check, said.out + said.err
-        return SimpleNamespace(stdout=said.out, stderr=said.err)
-
-    def installed(line, check=0):
-        done = subprocess.run([COMMAND, *shlex.split(line)], capture_output=True, text=True, timeout=300)
-        assert done.returncode == check, done.stdout + done.stderr
-        return done
-
-    call.installed = installed
-    call.start = lambda line: subprocess.Popen(
-        [COMMAND, *shlex.split(line)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    return call
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -109,95 +83,6 @@ def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(
     curves = pd.read_csv(here / "o" / "curves.csv")
     assert set(curves["dataset"]) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
     assert curves["test_relative"][curves["examples"] == 900].mean() == pytest.approx(0.2, abs=0.02)
-
-
-def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
-    enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
-    budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
-    for algo in LEARNERS:
-        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
-        assert {path.name for path in folder.iterdir()} >= {
-            "curves.csv",
-            "runs.csv",
-            "manifest.json",
-            "curve.png",
-            "curve.pdf",
-        }
-        curves = pd.read_csv(folder / "curves.csv", keep_default_na=False)
-        assert ",".join(curves.columns) == (
-            "experiment,algo,dataset,k,repetition,examples,attributes,test_mse,test_relative,test_error_rate,test_svr_loss"
-        )
-        assert set(curves.algo) == {algo}
-        assert set(curves.dataset) == {"digits_3v5"}
-        per_example = 4 if algo in ("aer", "ddaelr_two_phase") else 64
-        assert (curves.attributes <= per_example * curves.examples).all()
-        assert (curves.attributes > (per_example - 2) * curves.examples - 2).all()
-        assert curves.attributes.max() <= 4 * 183
-        runs = pd.read_csv(folder / "runs.csv")
-        assert (runs.attributes_max <= per_example).all()
-        assert runs.attributes_total.tolist() == curves.groupby("repetition").attributes.max().tolist()
-        assert (runs.attributes_tuning > runs.attributes_total).all()
-        last = curves[curves.examples == curves.examples.max()]
-        assert last.test_relative.between(0, 1.2).all()
-        manifest = json.loads((folder / "manifest.json").read_text())
-        assert manifest["config"]["algo"]["name"] == algo
-        assert manifest["status"] == "complete"
-    budgetreg("plot all")
-    assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
-
-
-def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
-    line = f"run algo=aelr k=4 {LONGER} repetitions=4"
-    budgetreg(f"{line} out=whole")
-    process = budgetreg.start(f"{line} out=cut backend.batch_size=96")  # one repetition at a time
-    journal = tmp_path / "cut" / "journal.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(60)
-    kept = [json.loads(text) for text in journal.read_bytes().splitlines() if text.endswith(b"}")]
-    assert len(kept) >= 2
-    with journal.open("ab") as torn:
-        torn.write(b'{"repetition": 3, "resu')
-    budgetreg(f"{line} out=cut")
-    for name in ("curves.csv", "model.npz"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    entries = [json.loads(text) for text in journal.read_text().splitlines()]
-    assert entries[: len(kept)] == kept
-    assert sorted(entry["repetition"] for entry in entries) == list(range(4))
-
-    budgetreg(f"run algo=aelr k=4 {LONGER} repetitions=5 out=cut")
-    longer = (tmp_path / "cut" / "curves.csv").read_text().splitlines()
-    shorter = (tmp_path / "whole" / "curves.csv").read_text().splitlines()
-    assert longer[: len(shorter)] == shorter
-    assert len(longer) == len(shorter) + 3
-
-
-def test_ridge_sees_the_same_examples_with_every_budget(budgetreg, tmp_path):
-    budgetreg(f"run algo=ridge k=64 {LONGER} out=all checkpoints=[20,110]")
-    budgetreg(f"run algo=ridge k=7 {LONGER} out=few checkpoints=[20]")
-    everything = pd.read_csv(tmp_path / "all" / "curves.csv").query("examples == 20")
-    few = pd.read_csv(tmp_path / "few" / "curves.csv")
-    np.testing.assert_array_equal(everything.attributes, few.attributes)
-    assert everything.attributes.tolist() == [20 * 64] * 2
-
-
-def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
-    line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish in time
-    process = budgetreg.start(line)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (tmp_path / "o" / "journal.jsonl").exists():
-        time.sleep(0.02)
-    try:
-        done = budgetreg(line, check=2)
-        assert done.stderr.count("\n") == 1
-        assert "o" in done.stderr
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-    status = budgetreg("status o")
-    assert "5000" in status.stdout
 
 
 def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):

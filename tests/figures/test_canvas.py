@@ -21,6 +21,7 @@ from budgetreg.figures.canvas import (
     spread,
     write_figure,
 )
+from tests.tiers import slow_but
 
 
 def drawn(folder: Path, width: float = 1.0) -> dict[str, bytes]:
@@ -70,7 +71,9 @@ def test_labels_with_enough_distance_stay() -> None:
 
 
 @pytest.mark.usefixtures("laid_out")
-@pytest.mark.parametrize(("x", "y"), [(0.0, 0.5), (10.0, np.nan), (np.inf, 3.0), (1e9, -np.inf)])
+@pytest.mark.parametrize(
+    ("x", "y"), slow_but([(0.0, np.nan)], [(0.0, np.nan), (10.0, 0.5), (np.inf, 3.0), (1e9, -np.inf)])
+)
 def test_points_outside_the_axes_have_labels_beside_the_axes(x: float, y: float) -> None:
     with own_settings():
         drawn = sheet(1)
@@ -114,7 +117,7 @@ def test_the_texts_of_ticks_do_not_touch(inches: float, low: float, high: float)
     assert all(after.x0 - before.x1 > 6 for before, after in itertools.pairwise(boxes))
 
 
-@pytest.mark.parametrize("count", range(1, 13))
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
 def test_panels_are_equally_wide_two_in_a_row(count: int) -> None:
     places = sheet(count).places
     spans = [place.ax.get_subplotspec() for place in places]

@@ -21,6 +21,7 @@ from budgetreg.figures.captions import about_config
 from budgetreg.figures.looks import style
 from budgetreg.runs.series import read_series
 from tests.figures.drawn import drawn, labels_of, legend_of
+from tests.tiers import slow_but
 from tests.written_runs import EXAMPLES, add_svr_loss, config, edit_manifest, write_run
 
 
@@ -252,7 +253,7 @@ def bounded_run(folder: Path, algo: str, **changes: Any) -> Path:
     return write_run(folder, algo, **{"dataset": "sphere", "examples": LONG, "d": 2, **composition, **changes})
 
 
-@pytest.mark.parametrize("algo", THEOREMS)
+@pytest.mark.parametrize("algo", slow_but(["aelr", "online_ridge"], THEOREMS))
 def test_a_bound_has_the_value_of_its_theorem(tmp_path: Path, algo: str) -> None:
     figure, text = drawn(bounded_run(tmp_path / "run", algo))
     _, curve, bound = figure.axes[0].lines

@@ -134,6 +134,7 @@ def test_what_was_compared_with_other_runs_is_not_shown(tmp_path: Path, report: 
     assert {row[1] for row in rows(report(place), "table, 120 attributes")[1:]} == {"naive", "ridge"}
 
 
+@pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize("content", [b"\xff", b"k,learner\nall,ridge\n", b"learner,error\nridge,low\n"])
 def test_a_damaged_table_of_a_recommendation_is_an_error(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
@@ -255,6 +256,7 @@ def test_the_page_lies_where_it_is_looked_for(results: Path, tmp_path: Path, mon
     assert sorted(os.listdir()) == ["mine.db", "mine.html", "report.html"]
 
 
+@pytest.mark.usefixtures("sketched")
 def test_mistakes_are_one_line(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,b\n1,2\n")

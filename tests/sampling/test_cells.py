@@ -281,13 +281,6 @@ def test_no_example_gets_more_than_its_limit_however_good_complete_rows_are() ->
     assert (choice.depth, choice.limit) == (3, Limit.PER_EXAMPLE)
 
 
-def test_new_random_numbers_give_other_cells() -> None:
-    first, second = (
-        choose(single_units(100, 8), None, np.ones(8), 100, np.random.default_rng(seed)).cells for seed in (0, 1)
-    )
-    assert not np.array_equal(first, second)
-
-
 def test_what_only_a_later_example_offers_is_bought() -> None:
     """The first examples offer nothing that the money pays for."""
     seen = np.ones((30, 2), dtype=bool)

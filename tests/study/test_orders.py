@@ -1,4 +1,4 @@
-"""Recommended orders: limits over all orders, groups, targets that are missing, and the sentence with the reason.
+"""Recommended orders: units, limits over all orders, and the sentence with the reason.
 
 And what to measure next of a new example, compared with the textbook's formula.
 """
@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from budgetreg.data.dataset import Groups
 from budgetreg.revealed.purchases import Choice
 from budgetreg.study.model import JointModel
 from budgetreg.study.orders import Measurement, next_cells, recommend
@@ -34,11 +33,9 @@ def recommended(
     known: np.ndarray | None = None,
     blocked: np.ndarray | None = None,
     prices: np.ndarray | None = None,
-    groups: Groups | None = None,
     spend: float = 600.0,
     per_example: int | None = None,
     seed: int = 0,
-    has_target: np.ndarray | None = None,
     ordered: np.ndarray | None = None,
 ) -> tuple[Choice, str]:
     nothing = np.zeros((n, d), dtype=bool)
@@ -49,8 +46,8 @@ def recommended(
         ~seen,
         seen if ordered is None else ordered,
         np.ones(d) if prices is None else prices,
-        np.arange(d) if groups is None else groups.head_of,
-        np.ones(n, dtype=bool) if has_target is None else has_target,
+        np.arange(d),
+        np.ones(n, dtype=bool),
         spend,
         per_example,
         np.random.default_rng(seed),
@@ -75,12 +72,6 @@ def pairs_known(examples: int, n: int = 200, d: int = 8) -> np.ndarray:
     known = np.zeros((n, d), dtype=bool)
     known[:examples, :2] = True
     return known
-
-
-def test_one_file_and_seed_give_one_order() -> None:
-    first, again, other = (order(of=model(8, 0.9, 1.0), known=half_known(), spend=100, seed=seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(first.cells, again.cells)
-    assert not np.array_equal(first.cells, other.cells)
 
 
 def test_attributes_count_in_their_own_units() -> None:
@@ -148,48 +139,6 @@ def test_limit_per_example_holds_over_all_orders() -> None:
     # Cells that were known beforehand need not count.
     more = order(of=model(8), known=known, per_example=4, spend=2000, ordered=np.zeros_like(known))
     np.testing.assert_array_equal(np.bincount(more.cells[:, 0]), 4)
-
-
-def test_blocked_cells_are_not_ordered() -> None:
-    blocked = np.random.default_rng(0).random((200, 8)) < 0.5
-    cells = order(blocked=blocked, spend=5000).cells
-    assert not blocked[tuple(cells.T)].any()
-    assert len(cells) == (~blocked).sum()
-
-
-def test_groups_are_ordered_as_a_whole_at_one_price() -> None:
-    groups = Groups((0, 0, 0, 3, 4, 4))
-    prices = np.array([5.0, 5.0, 5.0, 1.0, 2.0, 2.0])
-    result = order(d=6, prices=prices, groups=groups, spend=301.0)
-    ordered = np.zeros((200, 6), dtype=bool)
-    ordered[tuple(result.cells.T)] = True
-    assert (ordered == ordered[:, groups.head_of]).all()
-    assert result.cost == (ordered[:, groups.leads] * prices[groups.leads]).sum()
-    assert 300 <= result.cost <= 301
-
-
-def test_free_cells_come_with_the_examples_of_an_order() -> None:
-    prices = np.array([0.0, 1.0, 1.0, 1.0])
-    result = order(d=4, prices=prices, spend=40)
-    assert result.cost == 40
-    priced, free = (result.cells[prices[result.cells[:, 1]] == price, 0] for price in (1.0, 0.0))
-    assert set(priced) == set(free)
-    all_free, reason = recommended(d=4, prices=np.zeros(4), spend=0.0)
-    assert (all_free.cost, len(all_free.cells)) == (0.0, 800)
-    assert "cost nothing" in reason
-
-
-def test_examples_without_a_target_wait_unless_no_target_is_known() -> None:
-    has_target = np.arange(200) % 2 == 0
-    cells = order(spend=5000, has_target=has_target).cells
-    assert set(cells[:, 0]) == set(np.flatnonzero(has_target))
-    assert len(order(spend=5000, has_target=np.zeros(200, dtype=bool)).cells) == 1600
-
-
-def test_examples_begun_are_preferred() -> None:
-    known = np.zeros((200, 8), dtype=bool)
-    known[150:, 3] = True
-    assert set(order(of=model(8), known=known, spend=100).cells[:, 0]) <= set(range(150, 200))
 
 
 D = 5

@@ -74,14 +74,6 @@ def test_the_cost_of_the_order_is_accepted(study: budgetreg.Study, cost: object)
     assert study.tell(line(cost=cost)).cost == 10
 
 
-def test_a_value_of_a_group_costs_its_price_once(study: budgetreg.Study) -> None:
-    for example, attribute, cost in (("p1", "zinc", 20), ("p1", "iron", 20), ("p2", "iron", 20), ("p2", "zinc", 0)):
-        study.tell(line(example=example, attribute=attribute, cost=cost))
-    assert study.bill().total == 40
-    study.tell(line(example="p3", attribute="iron", cost=0), free=True)
-    assert study.bill().total == 40
-
-
 def test_a_group_that_is_partly_delivered_is_on_the_bill_once(study: budgetreg.Study) -> None:
     study.ask(spend=1000)
     study.tell(line(attribute="zinc"))

@@ -157,10 +157,10 @@ for line in {lines!r}:
 
 def test_the_file_stays_a_database(path: Path) -> None:
     study = used(path)
-    study.add([f"q{number}" for number in range(3000)])
+    study.add([f"q{number}" for number in range(600)])
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert len(budgetreg.Study(path).state().examples) == 3012
+    assert len(budgetreg.Study(path).state().examples) == 612
     assert [file.name for file in path.parent.iterdir()] == ["trial.db"]
 
 
@@ -231,6 +231,7 @@ def test_a_log_that_would_change_a_study_of_schema_1_is_refused(path: Path, tmp_
     assert path.with_name("trial.db-wal").exists()
 
 
+@pytest.mark.usefixtures("sketched")
 def test_any_name_of_a_file_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = os.fsdecode(b"d\xff/s\xfe\n.db")
