@@ -1,28 +1,19 @@
 """Whole runs of the command: the same bytes with any workers, batches, backend and launcher."""
 
 import json
-import os
-import shlex
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.cli.app import main
 from tests.commands import call, process
 from tests.runs.test_runner import alive, children, wait_until
 
 pytestmark = pytest.mark.slow
-COMMAND = str(Path(sys.executable).with_name("budgetreg"))
-LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind
 QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.9"
-LONGER = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
 CELLS = f"-m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK}"
 
 
@@ -85,37 +76,23 @@ def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(
     assert curves["test_relative"][curves["examples"] == 900].mean() == pytest.approx(0.2, abs=0.02)
 
 
-def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):
+def test_missing_values_are_refused_or_learned_from(
+    here: Path, capsys: pytest.CaptureFixture[str], undrawn: None
+) -> None:
     """They are refused with a hint, then learned from in one call and in two, verified, and predicted with."""
     rng = np.random.default_rng(2)
     X = rng.normal(2, 1, size=(150, 5))
     y = X @ [1, -1, 2, 0, 0.5] + rng.normal(size=150)
-    gaps = rng.random(X.shape) < 0.1
-    frame = pd.DataFrame(np.where(gaps, np.nan, X), columns=list("abcde")).assign(y=y)
-    frame.to_csv(tmp_path / "own.csv", index=False)
-    frame[~gaps.any(axis=1)].to_csv(tmp_path / "whole.csv", index=False)
-    line = "run dataset=file dataset.path=own.csv k=2 repetitions=2 checkpoints=3 tuning.folds=2"
-    assert "dataset.missing=unavailable" in budgetreg(f"{line} algo=aelr", check=3).stderr
-    with_gaps = f"{line} dataset.missing=unavailable dataset.costs=equal"
-    needs = budgetreg(f"{with_gaps} algo=ridge", check=2).stderr
-    assert needs.count("\n") == 1
-    assert "aelr" in needs
-    for algo in ("aelr", "baseline"):
-        done = budgetreg(f"{with_gaps} algo={algo} out={algo}")
-        assert done.stderr.count("missing completely at random") == 1
-        runs = pd.read_csv(tmp_path / algo / "runs.csv")
-        assert (runs.attributes_max == 2).all()
-        assert runs.attributes_mean.between(1.6, 1.95).all()
-        assert (runs.cost_total == runs.attributes_total).all()
-        assert (runs.cells_run + runs.cells_tuning <= np.count_nonzero(~gaps)).all()
-        # Held-out examples are complete.
-        assert (runs.rows_full <= np.count_nonzero(~gaps.any(axis=1))).all()
-        curves = (tmp_path / algo / "curves.csv").read_bytes()
-        budgetreg(f"{with_gaps} algo={algo} n_jobs=2 out={algo}-again repetitions=1")
-        budgetreg(f"{with_gaps} algo={algo} n_jobs=2 out={algo}-again")
-        assert (tmp_path / f"{algo}-again" / "curves.csv").read_bytes() == curves
-        budgetreg(f"verify {algo}")
-        assert len(budgetreg(f"predict {algo} whole.csv").stdout.split()) == 1 + np.count_nonzero(~gaps.any(axis=1))
-    assert "unavailable" not in budgetreg("predict aelr own.csv", check=3).stderr  # predict has no such option
-    budgetreg(f"{with_gaps} algo=popca dataset.target=y algo.n_components=2 out=popca")
-    assert "which is assumed" in budgetreg(f"{with_gaps} algo=aelr --dry-run").stdout.replace("\n", " ")
+    frame = pd.DataFrame(np.where(rng.random(X.shape) < 0.1, np.nan, X), columns=list("abcde")).assign(y=y)
+    frame.to_csv("own.csv", index=False)
+    frame.dropna().to_csv("whole.csv", index=False)
+    line = "run dataset=file dataset.path=own.csv algo=aelr k=2 repetitions=2 checkpoints=3 tuning.folds=2"
+    assert "dataset.missing=unavailable" in call(capsys, line, 3).err
+    with_gaps = f"{line} dataset.missing=unavailable"
+    assert call(capsys, f"{with_gaps} out=once").err.count("missing completely at random") == 1
+    for repetitions in (1, 2):
+        call(capsys, f"{with_gaps} n_jobs=2 out=twice repetitions={repetitions}")
+    assert (here / "once" / "curves.csv").read_bytes() == (here / "twice" / "curves.csv").read_bytes()
+    call(capsys, "verify once")
+    assert len(call(capsys, "predict once whole.csv").out.split()) == 1 + len(frame.dropna())
+    assert "unavailable" not in call(capsys, "predict once own.csv", 3).err  # predict has no such option
