@@ -104,20 +104,15 @@ def test_a_recommendation_begins_with_its_verdict_and_has_a_bill(results: Path, 
     assert all(re.fullmatch(r"[\d,]+", cell) for row in paid for cell in row[1:])
 
 
-def advised(folder: Path) -> Path:
-    """Ask for advice on a table of one's own, where boosting stands beside the learners."""
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    pd.DataFrame(X, columns=list("abc")).assign(y=X[:, 0] * X[:, 1]).to_csv(folder / "table.csv", index=False)
-    place = folder / "advice"
-    words = f"advise dataset=file dataset.path={folder / 'table.csv'} total=120 k=2,all algo=naive,ridge repetitions=5"
-    assert main([*words.split(), "tuning=fixed", "tuning.B=2", "backend=sequential", f"out={place}"]) == 0
-    return place
-
-
-def test_a_recommendation_shows_what_stands_beside_the_learners(
+def test_a_recommendation_shows_what_stands_beside_the_learners_in_the_same_runs(
     tmp_path: Path, report: Report, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = advised(tmp_path)
+    """Boosting, on a table of one's own."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    path, place = tmp_path / "table.csv", tmp_path / "advice"
+    pd.DataFrame(X, columns=list("abc")).assign(y=X[:, 0] * X[:, 1]).to_csv(path, index=False)
+    words = f"advise dataset=file dataset.path={path} total=120 k=2,all algo=naive,ridge repetitions=5"
+    assert main([*words.split(), "tuning=fixed", "tuning.B=2", "backend=sequential", f"out={place}"]) == 0
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     page = report(place)
     _, *table = rows(page, "table, 120 attributes")
@@ -125,12 +120,8 @@ def test_a_recommendation_shows_what_stands_beside_the_learners(
     for row in table:
         assert " ".join(row).split() in printed
     assert any("boosting: scikit-learn's, outside this tool" in line for line in texts(page, "p"))
-
-
-def test_what_was_compared_with_other_runs_is_not_shown(tmp_path: Path, report: Report) -> None:
-    place = advised(tmp_path)
-    table = pd.read_csv(place / "advice.csv")
-    table.assign(error=table["error"] + 0.001).to_csv(place / "advice.csv", index=False)
+    of_other_runs = pd.read_csv(place / "advice.csv")
+    of_other_runs.assign(error=of_other_runs["error"] + 0.001).to_csv(place / "advice.csv", index=False)
     assert {row[1] for row in rows(report(place), "table, 120 attributes")[1:]} == {"naive", "ridge"}
 
 
