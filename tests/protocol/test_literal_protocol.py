@@ -405,6 +405,9 @@ AGAIN = (
     "exact-examples",
     "sparse",
     "shares",
+    "last",
+    "moments-centred",
+    "pooled",
 )
 """Cases that vary those of the same learner."""
 

@@ -360,7 +360,7 @@ def test_missing_values_change_the_identity_of_what_they_change(path, tmp_path):
         assert ("tested" in data) == (path in words)  # earlier runs were tested on complete rows only
 
 
-@pytest.mark.parametrize("algo", ["impute_ridge", "sgd_impute", "aefa"])
+@pytest.mark.parametrize("algo", slow_but(["impute_ridge", "sgd_impute"], ["impute_ridge", "sgd_impute", "aefa"]))
 def test_other_attributes_are_drawn_for_missing_ones(path, monkeypatch, algo):
     options = {"sgd_impute": [ONE_STEP], "aefa": ["algo.n_components=2", "dataset.target=y", "pilot=0"]}.get(algo, [])
     plan = planned(*KEYS, path, f"algo={algo}", *options)

@@ -116,7 +116,7 @@ ANY = {
 }
 SLOW = (
     *("centred-once", "centred-aesvr", "pilot", "pilot-moments", "pilot-rows", "prices", "subspace"),
-    *("subspace-importance", "subspace-streamed"),
+    *("subspace-importance", "subspace-streamed", "stored", "suffix"),
 )
 
 
@@ -200,7 +200,7 @@ def rows_of_test(plan, repetition):
         pytest.param(["algo=aerr", GRID, OWN], marks=pytest.mark.slow),
         ["algo=aerr", GRID, OWN, "tuning.at=each", "dataset.scale=max_abs", "dataset.center=full"],
         ["algo=ddaelr", GRID, OWN, "intercept=none", "dataset.center=none"],
-        ["algo=aesvr", GRID, OWN],
+        pytest.param(["algo=aesvr", GRID, OWN], marks=pytest.mark.slow),
         ["algo=ridge", BALL, OWN],
         ["algo=baseline", BALL, OWN],
         pytest.param(["algo=aelr", GRID], marks=pytest.mark.slow),

@@ -1,6 +1,7 @@
 """The scale of one's own attributes: by what is stored, by a pilot, or by known ranges."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from budgetreg.protocol.spending import Spending, automatic_pilot, axis_end
 from budgetreg.protocol.split import split_data
 from tests.cli.test_cli import one_line
 from tests.plans import configured, planned
-from tests.tiers import quick_but, slow_but
+from tests.tiers import slow_but
 
 KEYS = ("dataset=file", "k=4", "checkpoints=2", "tuning.folds=3")
 STORING = ["ridge", "lasso", "baseline", "naive", "impute_ridge", "sgd_impute", "aemr", "aeml"]
@@ -69,7 +70,7 @@ def test_the_unit_of_a_column_changes_no_prediction(file, algo, pilot):
         np.testing.assert_allclose(other, plain, rtol=1e-6)
 
 
-@pytest.mark.parametrize("algo", ["ridge", "lasso"])
+@pytest.mark.parametrize("algo", slow_but(["ridge"], ["ridge", "lasso"]))
 def test_learners_on_full_rows_are_scaled_by_all_that_they_have_bought(file, algo):
     table = file(*heavy_tailed())
     keys = {"revealed": ["pilot=4"], "pilot": ["dataset.scale=pilot", "pilot=4"]}
@@ -187,9 +188,12 @@ def run(*keys):
     return run_repetitions(planned("dataset=file", *FIXED, *keys), [0, 1], lambda done: None)
 
 
-@pytest.mark.parametrize("center", ["none", "revealed", "full"])
 @pytest.mark.parametrize(
-    "algo", quick_but(("aelr", "ridge", "ddaerr"), ["aerr", "aelr", "baseline", "ridge", "ddaerr"])
+    ("algo", "center"),
+    slow_but(
+        [("aerr", "none"), ("aerr", "revealed"), ("baseline", "full")],
+        product(["aerr", "aelr", "baseline", "ridge", "ddaerr"], ["none", "revealed", "full"]),
+    ),
 )
 def test_a_run_in_ranges_equals_that_on_a_table_scaled_by_hand(tables, algo, center):
     known, by_hand = tables

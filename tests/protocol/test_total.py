@@ -94,7 +94,7 @@ EUR = ["dataset.costs=bundled", "dataset.unit=EUR"]
 
 
 @pytest.mark.parametrize("k", slow_but([4], [2, 4, 8]))
-@pytest.mark.parametrize("algo", ["aelr", "baseline", "aer", "ddaelr"])
+@pytest.mark.parametrize("algo", slow_but(["aelr", "ddaelr"], ["aelr", "baseline", "aer", "ddaelr"]))
 def test_with_prices_the_total_is_money_and_no_run_pays_more(algo, k):
     """The attributes that weights and moments favour, and their prices, are not known beforehand."""
     plan = planned(*OWN, *EUR, f"algo={algo}", f"k={k}", "total=4000", "pilot=5", "tuning.lambda=1")
