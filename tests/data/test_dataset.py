@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -100,7 +100,6 @@ def sparse(array, first=0):
     return Sparse(rows.indptr, (rows.indices + first).astype(np.int32), rows.data, array.shape[1], first)
 
 
-@settings(max_examples=40)
 @given(
     array=hnp.arrays(
         np.float64,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import hadamard
 from scipy.optimize import minimize
@@ -305,7 +305,6 @@ def covariance(distribution: Gaussian, seed: int, repetition: int) -> np.ndarray
     noise=st.floats(0, 0.99),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=40)
 def test_attributes_and_target_have_variance_1_with_the_share_of_noise(
     d: int, rho: float, n_factors: int, noise: float, seed: int
 ) -> None:

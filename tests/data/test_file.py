@@ -78,7 +78,7 @@ def test_max_abs_scales_columns_and_notes_that_no_budget_pays(tmp_path: Path) ->
     X=hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(-1e30, 1e30)),
     data=st.data(),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_csv_and_npz_preserve_every_bit(tmp_path: Path, X: np.ndarray, data: st.DataObject) -> None:
     X = np.vstack([X, np.ones(X.shape[1])])  # the largest absolute value must not be too small
     y = np.append(data.draw(hnp.arrays(np.float64, len(X) - 1, elements=st.floats(-1e9, 1e9))), 1.0)
@@ -155,9 +155,9 @@ def test_separators_within_names_are_recognised(tmp_path: Path, text: str) -> No
 
 
 def test_a_header_may_be_longer_than_the_largest_field(tmp_path: Path) -> None:
-    names = [f"attribute_{i:05}" for i in range(10000)]
+    names = [f"attribute_{i:090}" for i in range(1400)]
     text = "\n".join([",".join(names), *(",".join([value] * len(names)) for value in "123")])
-    assert read(csv(tmp_path, text)).X.shape == (3, 9999)
+    assert read(csv(tmp_path, text)).X.shape == (3, 1399)
 
 
 def test_a_constant_target_is_unpredictable(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_rows_within_a_column_that_is_left_out_are_missed(tmp_path: Path) -> Non
 
 
 @given(text=st.text(alphabet='ab12,;\t"\n\r .-é\0', max_size=30))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_read_or_gives_a_one_line_message(tmp_path: Path, text: str) -> None:
     for begins in ("a,b,y\n1,2,3\n", "a;b;y\r\n1;2;3\r\n", ""):
         path = csv(tmp_path, begins + text)
@@ -241,10 +241,6 @@ def test_an_unknown_target_is_refused_with_the_nearest_column(tmp_path: Path) ->
     reason = message(csv(tmp_path, "price,size,rooms\n1,2,3\n"), target="prise")
     assert "did you mean 'price'" in reason
     assert "price, size, rooms" in reason
-
-
-def test_the_message_names_the_first_bad_row(tmp_path: Path) -> None:
-    assert "data row 1, column 'b'" in message(csv(tmp_path, "a,b,y\n1,x,3\nx,2,3\n"))
 
 
 def test_a_path_may_begin_with_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.decomposition import FactorAnalysis
@@ -77,7 +77,6 @@ def test_em_step_equals_the_formulas(n, shared):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.integers(1, 12), st.booleans(), st.data())
-@settings(max_examples=25)
 def test_em_steps_never_decrease_the_likelihood(seed, d, q, m, shared, data):
     rng = np.random.default_rng(seed)
     seen = seen_of(rng.normal(size=(m, d)) * (rng.random((m, d)) < 0.7), data.draw(st.integers(1, d)), rng)
@@ -161,7 +160,6 @@ def test_few_values_use_products_alone(d, k, m, same):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 6), st.booleans())
-@settings(max_examples=30)
 def test_kept_moment_is_unbiased_over_parts(seed, d, all_seen):
     """For any model; for pairs that were never seen it is the model's value."""
     rng, m = np.random.default_rng(seed), 60

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetreg.algorithms.factors import StreamingFactorAnalysis
@@ -92,7 +92,6 @@ def test_block_updates_equal_the_formulas(n, missing):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 7), st.integers(1, 4), st.data())
-@settings(max_examples=40, deadline=None)
 def test_sweeps_increase_the_likelihood(seed, d, q, data):
     """For the first block; the listing's steps equal the learner's, see above."""
     i, x = block(np.random.default_rng(seed), 10, d, data.draw(st.integers(1, d)))

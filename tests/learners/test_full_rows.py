@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
@@ -165,7 +165,6 @@ def test_minimisers_of_digits_have_certificates(problem, n, scale, centred):
 
 
 @problems
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), n=st.integers(1, 8), d=st.integers(1, 8), low=st.integers(-2, 0))
 def test_minimisers_of_degenerate_columns_have_certificates(problem, data, n, d, low):
     X = data.draw(arrays(float, (n, d), elements=st.integers(low, 2).map(float)))
@@ -212,7 +211,6 @@ def test_ridge_reaches_the_sphere_for_ill_conditioned_data():
     assert_optimal("ridge", X, y, W, radii)
 
 
-@settings(max_examples=40, deadline=None)
 @given(exponent=st.integers(0, 97), seed=st.integers(0, 99), n=st.integers(1, 12), d=st.integers(1, 12))
 def test_units_do_not_change_ridge(exponent, seed, n, d):
     """Targets and radii times 2^e are the same problem; with fixed radii lambda becomes huge."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf, open_dict
 
@@ -138,7 +138,6 @@ def test_zero_is_refused(default: DictConfig, key: str) -> None:
     assert validate(changed(default, seed=0)).seed == 0
 
 
-@settings(max_examples=40)
 @given(st.lists(st.integers(-2, 30), max_size=4))
 def test_checkpoints_must_increase(default: DictConfig, examples: list[int]) -> None:
     config = changed(default, checkpoints=examples)

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import datasets
 
@@ -123,7 +123,6 @@ def pilot_of(*facts, **more):
     return spending(*facts, **more).pilot
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     algo=st.sampled_from(["aerr", "aelr", "ddaerr", "online_ridge", *STORING]),
     d=st.integers(4, 3000),

@@ -5,7 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -42,7 +42,6 @@ def test_probabilities_agree_with_enumeration(d, r):
 
 
 @given(st.lists(st.floats(0, 1e3), min_size=2, max_size=7), st.data())
-@settings(max_examples=40, deadline=None)
 def test_joint_inclusion_agrees_with_the_definition(weights, data):
     r = data.draw(st.integers(2, len(weights)))
     p = working_probabilities(np.array(weights), r, 0.01)
@@ -156,7 +155,6 @@ def test_likelier_attributes_replace_missing_ones_more_often():
 
 
 @given(st.lists(st.floats(0, 1e6) | st.just(0.0), min_size=2, max_size=12), st.data())
-@settings(max_examples=100, deadline=None)
 def test_working_probabilities(weights, data):
     r = data.draw(st.integers(2, len(weights)))
     weights = np.array(weights)

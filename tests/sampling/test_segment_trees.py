@@ -1,7 +1,7 @@
 """Sampling from trees agrees with plain inversion; rounds align the steps of streams."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -27,7 +27,6 @@ def draw(built, u):
     return invert(u[:, :, None] * built.total, built.root, built.before)
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), d=st.one_of(st.integers(1, 40), st.sampled_from([64, 257, 784, 2100])), n=st.integers(1, 4))
 def test_inverter_is_the_inverse_distribution_function(data, d, n):
     places = data.draw(st.lists(st.tuples(st.integers(0, 1), st.integers(0, d - 1), st.integers(0, 2)), max_size=30))
@@ -48,7 +47,6 @@ def test_inverter_is_the_inverse_distribution_function(data, d, n):
             assert low - 1e-9 * total <= u[i, f] * total <= high + 1e-9 * total
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), d=st.sampled_from([5, 40, 300, 2500]))
 def test_trees_depend_only_on_their_final_weights(data, d):
     """Changes in any order, of one setting or of all, give the same trees as the final weights."""
@@ -75,7 +73,6 @@ def test_trees_depend_only_on_their_final_weights(data, d):
     np.testing.assert_array_equal(draw(built, u), draw(fresh, u))
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), d=st.sampled_from([5, 40, 300, 2500]))
 def test_minima_find_every_key_up_to_a_bound(data, d):
     F, G = 2, 2
@@ -104,7 +101,6 @@ def test_minima_find_every_key_up_to_a_bound(data, d):
     assert sorted(zip(replica.tolist(), node.tolist(), strict=True)) == sorted(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     data=st.data(),
     shape=st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 4)),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from budgetreg.algorithms.conditional import conditional, conditional_means, conditional_variances
@@ -28,7 +28,6 @@ def one_by_one(mean: np.ndarray, S: np.ndarray, x: np.ndarray) -> tuple[np.ndarr
     return expected, V
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 40), d=st.integers(1, 9), present=st.sampled_from([0, 0.3, 0.8, 1]))
 def test_conditional_moments_are_those_of_each_row_alone(seed: int, n: int, d: int, present: float) -> None:
     mean, S, w, X = problem(seed, n, d, min(d, 2), present)

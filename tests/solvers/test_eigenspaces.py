@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
@@ -111,7 +111,6 @@ def test_the_sign_of_a_column_does_not_depend_on_rounding(u):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.data())
-@settings(max_examples=50, deadline=None)
 def test_leading_eigenvectors_are_exact_for_a_constant_diagonal(seed, d, data):
     q = data.draw(st.integers(1, d))
     n = data.draw(st.integers(1, q))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -21,7 +21,6 @@ def norm(v, order):
 
 
 @balls
-@settings(max_examples=50, deadline=None)
 @given(v=vectors, radius=radii)
 def test_projections_are_in_the_ball_and_satisfy_the_optimality_condition(project, order, v, radius):
     """w is the projection iff ``<v - w, z - w> <= 0`` on the whole ball; the largest ``<v - w, z>`` is a dual norm."""
@@ -54,7 +53,6 @@ def step(state, x, residual, t):
         state.step(one, np.array([[residual]]))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(arrays(float, 7, elements=st.sampled_from([0.0, 0.25, -1.0, 2.0, 1e-9])), min_size=1, max_size=6),
     B=st.sampled_from([0.1, 1.0, 30.0]),
