@@ -13,7 +13,6 @@ from budgetreg.cli.app import main
 from budgetreg.common.errors import DataError
 from budgetreg.common.notices import each_once
 from budgetreg.data import tables
-from budgetreg.data.dataset import positions
 from budgetreg.data.file import read_sheet
 from budgetreg.data.registry import load, prices_of
 from budgetreg.runs.models import predict
@@ -285,11 +284,6 @@ def test_no_column_of_the_bundled_tables_looks_like_an_identifier(tmp_path: Path
     table = pd.DataFrame(values(data), columns=names).assign(target=data.y)
     table.to_csv(tmp_path / "table.csv", index=False)
     assert not [note for note in read(tmp_path / "table.csv", drop=[]).notes if "identifier" in note]
-
-
-def test_positions_leave_out_what_is_no_attribute() -> None:
-    assert positions(2, [(3, "")]) == [0, 1]
-    assert positions(3, [(0, "id"), (1, "date")]) == [2, 3, 4]
 
 
 FRAME = pd.DataFrame(RNG.normal(size=(N, 3)).round(3), columns=["a", "b", "y"])

@@ -1,6 +1,5 @@
 """A total: every learner ends at the same spending, whatever its k, or chooses k within it."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -485,9 +484,3 @@ def test_it_is_read_and_drawn_beside_fixed_k(table: Path, capsys: pytest.Capture
     assert "k = auto" in (runs / "curves.txt").read_text()
     assert main(["status", str(runs)]) == 0
     assert "auto" in capsys.readouterr().out
-
-
-def test_a_number_keeps_its_identity() -> None:
-    four = configured("algo=aemr", "k=4", "total=200").identity()
-    assert json.loads(json.dumps(four))["k"] == 4
-    assert {key for key in four if key not in configured("algo=aemr", "k=4").identity()} == {"total"}
