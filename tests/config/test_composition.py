@@ -44,7 +44,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param("gonen_2016/spike", {"algo": "popca_importance", "dataset.d": 64}, marks=pytest.mark.slow),
         ("aemr/power_law", {"algo": "aemr", "dataset": "power_law_stream", "dataset.alpha": -0.5, "tuning": "theory"}),
         ("aemr/tables", {"algo": "ridge", "dataset": "file", "checkpoints": [0.1, 1], "learners.aemr.n_factors": 3}),
-        ("aemr/mnist", {"dataset": "digits_3v5", "k": "${seed}"}),
+        pytest.param("aemr/mnist", {"dataset": "digits_3v5", "k": "${seed}"}, marks=pytest.mark.slow),
         pytest.param(
             "cesa_bianchi_2010/fig2",
             {"backend": "dask", "dataset.split": "random", "new.key": {"deep": 1}},
