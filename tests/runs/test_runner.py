@@ -254,6 +254,7 @@ def test_what_no_repetition_can_do_ends_the_run_with_one_line(toy, options, said
     assert b"inf" not in curves(plan.folder)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_and_its_workers(toy, monkeypatch):
     plan = toy(n_jobs=2, behaviour={2: "hang"})
 
