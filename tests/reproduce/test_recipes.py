@@ -100,6 +100,7 @@ def test_the_worst_of_several_distributions_is_taken_at_each_number_of_examples(
     assert other.points["excess_loss"].tolist() == [0.05, 0.1, 0.2, 0.2, 0.0, 0.0]
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_trend_shows_the_examples_needed_to_reach_a_level(tmp_path: Path) -> None:
     falling = np.array([[0.8, 0.4, 0.2, 0.1]] * 6)
     several = [series(falling), series(np.roll(falling, 1, axis=1), d=16), series(falling + 1, d=32)]

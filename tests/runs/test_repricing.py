@@ -94,6 +94,7 @@ def test_damaged_reveals_are_reported(made: Path, tmp_path: Path) -> None:
         repriced([hurt], made / "other.csv")
 
 
+@pytest.mark.usefixtures("sketched")
 def test_the_command_writes_a_figure_and_a_table(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
