@@ -337,13 +337,13 @@ def test_rarely_seen_and_constant_attributes_get_no_weight():
     W, counts = outputs[m].regressors[:, :, 0], accessor.bill().reveals.until()[:, 0]
     assert (counts == 0).any() and (counts == 1).any()
     np.testing.assert_array_equal(W != 0, counts > 1)
-    X, y = line(60, 5)
+    X, y = line(30, 5)
     for constant, centred in ((0.0, False), (7.0, True)):
         X[:, 1] = constant
-        w, _ = aeml(X, y, shuffled(2, 60), 3, centred=centred)
+        w, _ = aeml(X, y, shuffled(2, 30), 3, centred=centred)
         assert not w[:, 1].any() and w[:, [0, 2, 3, 4]].all()
     for constant in (0.0, 2.0):
-        w, b = aeml(X, np.full(60, constant), shuffled(2, 60), 3, intercept=True, centred=True)
+        w, b = aeml(X, np.full(30, constant), shuffled(2, 30), 3, intercept=True, centred=True)
         assert not w.any()
         np.testing.assert_allclose(b, constant)
 
