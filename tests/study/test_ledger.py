@@ -16,6 +16,7 @@ import pytest
 import budgetreg
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.common.files import digest
+from tests.tiers import slow_but
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -124,7 +125,7 @@ def test_the_rest_of_a_group_that_is_charged_costs_nothing_in_another_order(tmp_
     assert billed(study) == paid + order["cost"].sum() == 30
 
 
-@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("ordered", slow_but([True], [True, False]))
 def test_the_bill_of_a_group_does_not_depend_on_how_its_invoice_is_split(tmp_path: Path, ordered: bool) -> None:
     """Two prices of a group are refused in one table; in two, one of them has to replace the other."""
     pairs = list(itertools.product([None, 0, 6, 20], repeat=2))
