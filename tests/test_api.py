@@ -86,6 +86,7 @@ def test_a_table_in_place_of_its_path_is_one_line(call: Callable[..., object]) -
     assert "\n" not in message
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("call", [budgetreg.run, budgetreg.fit])
 def test_choices_may_be_paths_tuples_and_numbers_of_numpy(call: Callable[..., Any]) -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"]).assign(
@@ -93,7 +94,11 @@ def test_choices_may_be_paths_tuples_and_numbers_of_numpy(call: Callable[..., An
     )
     frame.to_csv("table.csv", index=False)
     plain = {"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "dataset.target": "y", "k": 2}
-    plain |= {"dataset.drop": ["day"], "out": "plain", **({"repetitions": 1} if call is budgetreg.run else {})}
+    plain |= {
+        "dataset.drop": ["day"],
+        "out": "plain",
+        **({"repetitions": 1, "checkpoints": 1} if call is budgetreg.run else {}),
+    }
     paths = {"dataset.path": Path("table.csv"), "out": Path("paths")}
     other = {**plain, **paths, "dataset.drop": (np.str_("day"),), "k": np.int64(2)}
     first, second = (call(choices).folder / "curves.csv" for choices in (plain, other))
@@ -101,6 +106,7 @@ def test_choices_may_be_paths_tuples_and_numbers_of_numpy(call: Callable[..., An
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_what_is_wrong_with_a_frame_names_no_file_that_is_gone() -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
     frame.to_csv("table.csv", index=False)
@@ -113,6 +119,7 @@ def test_what_is_wrong_with_a_frame_names_no_file_that_is_gone() -> None:
         budgetreg.predict(folder, frame.to_numpy())  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_what_is_said_of_a_frame_names_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
     frame.to_csv("table.csv", index=False)

@@ -55,6 +55,7 @@ def numbers(path: Path) -> list[float]:
     return [float(word) for word in words if word.lower().lstrip("-+")[:3] in ("inf", "nan") or word[-1:].isdigit()]
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("algo", slow_but(FAMILIES, catalogue.options("algo")))
 def test_every_learner_ends_on_hard_numbers(tmp_path: Path, algo: str) -> None:
     write(tmp_path / "table.csv", HARD, Y * 1e12)
