@@ -139,6 +139,7 @@ def test_the_examples_of_the_page_keep_to_the_layers(copy: Path) -> None:
     assert "2 kept, 0 broken" in done.stdout
 
 
+@pytest.mark.slow
 def test_imports_against_the_order_are_refused(checkout_copy: Path) -> None:
     """Up in a function, up for a type, sideways, in a circle, and from a package without a place in the order."""
     (checkout_copy / "budgetreg" / "attic").mkdir()
