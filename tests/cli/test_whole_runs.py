@@ -1,19 +1,28 @@
 """Whole runs of the command: the same bytes with any workers, batches, backend and launcher."""
 
 import json
+import os
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from budgetreg.cli.app import main
 from tests.commands import call, process
 from tests.runs.test_runner import alive, children, wait_until
 
 pytestmark = pytest.mark.slow
+COMMAND = str(Path(sys.executable).with_name("budgetreg"))
+LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind
 QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.9"
+LONGER = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
 CELLS = f"-m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK}"
 
 
@@ -23,6 +32,32 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plain") / "o"
     assert process("run", *CELLS.split(), f"out={folder}").returncode == 0
     return folder
+
+
+@pytest.fixture
+def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
+    """Call the command in an empty folder, with its own home: here without figures, or `installed` in a process."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+    def call(line, check=0):
+        capfd.readouterr()
+        code = main(shlex.split(line))
+        said = capfd.readouterr()
+        assert code == check, said.out + said.err
+        return SimpleNamespace(stdout=said.out, stderr=said.err)
+
+    def installed(line, check=0):
+        done = subprocess.run([COMMAND, *shlex.split(line)], capture_output=True, text=True, timeout=300)
+        assert done.returncode == check, done.stdout + done.stderr
+        return done
+
+    call.installed = installed
+    call.start = lambda line: subprocess.Popen(
+        [COMMAND, *shlex.split(line)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    return call
 
 
 @pytest.mark.parametrize(
@@ -76,23 +111,126 @@ def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(
     assert curves["test_relative"][curves["examples"] == 900].mean() == pytest.approx(0.2, abs=0.02)
 
 
-def test_missing_values_are_refused_or_learned_from(
-    here: Path, capsys: pytest.CaptureFixture[str], undrawn: None
-) -> None:
+def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
+    enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
+    budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
+    for algo in LEARNERS:
+        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
+        assert {path.name for path in folder.iterdir()} >= {
+            "curves.csv",
+            "runs.csv",
+            "manifest.json",
+            "curve.png",
+            "curve.pdf",
+        }
+        curves = pd.read_csv(folder / "curves.csv", keep_default_na=False)
+        assert ",".join(curves.columns) == (
+            "experiment,algo,dataset,k,repetition,examples,attributes,test_mse,test_relative,test_error_rate,test_svr_loss"
+        )
+        assert set(curves.algo) == {algo}
+        assert set(curves.dataset) == {"digits_3v5"}
+        per_example = 4 if algo in ("aer", "ddaelr_two_phase") else 64
+        assert (curves.attributes <= per_example * curves.examples).all()
+        assert (curves.attributes > (per_example - 2) * curves.examples - 2).all()
+        assert curves.attributes.max() <= 4 * 183
+        runs = pd.read_csv(folder / "runs.csv")
+        assert (runs.attributes_max <= per_example).all()
+        assert runs.attributes_total.tolist() == curves.groupby("repetition").attributes.max().tolist()
+        assert (runs.attributes_tuning > runs.attributes_total).all()
+        last = curves[curves.examples == curves.examples.max()]
+        assert last.test_relative.between(0, 1.2).all()
+        manifest = json.loads((folder / "manifest.json").read_text())
+        assert manifest["config"]["algo"]["name"] == algo
+        assert manifest["status"] == "complete"
+    budgetreg("plot all")
+    assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
+
+
+def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
+    line = f"run algo=aelr k=4 {LONGER} repetitions=4"
+    budgetreg(f"{line} out=whole")
+    process = budgetreg.start(f"{line} out=cut backend.batch_size=96")  # one repetition at a time
+    journal = tmp_path / "cut" / "journal.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(60)
+    kept = [json.loads(text) for text in journal.read_bytes().splitlines() if text.endswith(b"}")]
+    assert len(kept) >= 2
+    with journal.open("ab") as torn:
+        torn.write(b'{"repetition": 3, "resu')
+    budgetreg(f"{line} out=cut")
+    for name in ("curves.csv", "model.npz"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    entries = [json.loads(text) for text in journal.read_text().splitlines()]
+    assert entries[: len(kept)] == kept
+    assert sorted(entry["repetition"] for entry in entries) == list(range(4))
+
+    budgetreg(f"run algo=aelr k=4 {LONGER} repetitions=5 out=cut")
+    longer = (tmp_path / "cut" / "curves.csv").read_text().splitlines()
+    shorter = (tmp_path / "whole" / "curves.csv").read_text().splitlines()
+    assert longer[: len(shorter)] == shorter
+    assert len(longer) == len(shorter) + 3
+
+
+def test_ridge_sees_the_same_examples_with_every_budget(budgetreg, tmp_path):
+    budgetreg(f"run algo=ridge k=64 {LONGER} out=all checkpoints=[20,110]")
+    budgetreg(f"run algo=ridge k=7 {LONGER} out=few checkpoints=[20]")
+    everything = pd.read_csv(tmp_path / "all" / "curves.csv").query("examples == 20")
+    few = pd.read_csv(tmp_path / "few" / "curves.csv")
+    np.testing.assert_array_equal(everything.attributes, few.attributes)
+    assert everything.attributes.tolist() == [20 * 64] * 2
+
+
+def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
+    line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish in time
+    process = budgetreg.start(line)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (tmp_path / "o" / "journal.jsonl").exists():
+        time.sleep(0.02)
+    try:
+        done = budgetreg(line, check=2)
+        assert done.stderr.count("\n") == 1
+        assert "o" in done.stderr
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    status = budgetreg("status o")
+    assert "5000" in status.stdout
+
+
+def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):
     """They are refused with a hint, then learned from in one call and in two, verified, and predicted with."""
     rng = np.random.default_rng(2)
     X = rng.normal(2, 1, size=(150, 5))
     y = X @ [1, -1, 2, 0, 0.5] + rng.normal(size=150)
-    frame = pd.DataFrame(np.where(rng.random(X.shape) < 0.1, np.nan, X), columns=list("abcde")).assign(y=y)
-    frame.to_csv("own.csv", index=False)
-    frame.dropna().to_csv("whole.csv", index=False)
-    line = "run dataset=file dataset.path=own.csv algo=aelr k=2 repetitions=2 checkpoints=3 tuning.folds=2"
-    assert "dataset.missing=unavailable" in call(capsys, line, 3).err
-    with_gaps = f"{line} dataset.missing=unavailable"
-    assert call(capsys, f"{with_gaps} out=once").err.count("missing completely at random") == 1
-    for repetitions in (1, 2):
-        call(capsys, f"{with_gaps} n_jobs=2 out=twice repetitions={repetitions}")
-    assert (here / "once" / "curves.csv").read_bytes() == (here / "twice" / "curves.csv").read_bytes()
-    call(capsys, "verify once")
-    assert len(call(capsys, "predict once whole.csv").out.split()) == 1 + len(frame.dropna())
-    assert "unavailable" not in call(capsys, "predict once own.csv", 3).err  # predict has no such option
+    gaps = rng.random(X.shape) < 0.1
+    frame = pd.DataFrame(np.where(gaps, np.nan, X), columns=list("abcde")).assign(y=y)
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    frame[~gaps.any(axis=1)].to_csv(tmp_path / "whole.csv", index=False)
+    line = "run dataset=file dataset.path=own.csv k=2 repetitions=2 checkpoints=3 tuning.folds=2"
+    assert "dataset.missing=unavailable" in budgetreg(f"{line} algo=aelr", check=3).stderr
+    with_gaps = f"{line} dataset.missing=unavailable dataset.costs=equal"
+    needs = budgetreg(f"{with_gaps} algo=ridge", check=2).stderr
+    assert needs.count("\n") == 1
+    assert "aelr" in needs
+    for algo in ("aelr", "baseline"):
+        done = budgetreg(f"{with_gaps} algo={algo} out={algo}")
+        assert done.stderr.count("missing completely at random") == 1
+        runs = pd.read_csv(tmp_path / algo / "runs.csv")
+        assert (runs.attributes_max == 2).all()
+        assert runs.attributes_mean.between(1.6, 1.95).all()
+        assert (runs.cost_total == runs.attributes_total).all()
+        assert (runs.cells_run + runs.cells_tuning <= np.count_nonzero(~gaps)).all()
+        # Held-out examples are complete.
+        assert (runs.rows_full <= np.count_nonzero(~gaps.any(axis=1))).all()
+        curves = (tmp_path / algo / "curves.csv").read_bytes()
+        budgetreg(f"{with_gaps} algo={algo} n_jobs=2 out={algo}-again repetitions=1")
+        budgetreg(f"{with_gaps} algo={algo} n_jobs=2 out={algo}-again")
+        assert (tmp_path / f"{algo}-again" / "curves.csv").read_bytes() == curves
+        budgetreg(f"verify {algo}")
+        assert len(budgetreg(f"predict {algo} whole.csv").stdout.split()) == 1 + np.count_nonzero(~gaps.any(axis=1))
+    assert "unavailable" not in budgetreg("predict aelr own.csv", check=3).stderr  # predict has no such option
+    budgetreg(f"{with_gaps} algo=popca dataset.target=y algo.n_components=2 out=popca")
+    assert "which is assumed" in budgetreg(f"{with_gaps} algo=aelr --dry-run").stdout.replace("\n", " ")
