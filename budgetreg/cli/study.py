@@ -262,8 +262,17 @@ def _write(frame: "pd.DataFrame", keys: Mapping[str, Any], inputs: Iterable[Path
     print(shown(out))
 
 
-_FUNCTIONS = (_add, _ask, _tell, _show, _predict, _next, _cancel, _exclude, _export)
-_PARTS = {function.__name__[1:]: function for function in _FUNCTIONS}
+_PARTS = {
+    "add": _add,
+    "ask": _ask,
+    "tell": _tell,
+    "show": _show,
+    "predict": _predict,
+    "next": _next,
+    "cancel": _cancel,
+    "exclude": _exclude,
+    "export": _export,
+}
 
 
 def _print_size(path: Path, study: Study) -> None:

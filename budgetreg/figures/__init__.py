@@ -123,14 +123,15 @@ class Receipt:
             return False
 
     def write(self, names: Iterable[str]) -> None:
-        """Record the digests of the files of these names, which must exist.
+        """Record the digests of the files of these names; without one of them, the others are never current.
 
         Raises
         ------
         UserError
             If it cannot be written.
         """
-        write_atomically(self._path, f"{json.dumps(self._content(names), indent=1)}\n".encode())
+        there = [name for name in names if (self._path.parent / name).is_file()]
+        write_atomically(self._path, f"{json.dumps(self._content(there), indent=1)}\n".encode())
 
     def _content(self, names: Iterable[str]) -> dict[str, object]:
         files = {name: digest((self._path.parent / name).read_bytes()) for name in sorted(names)}

@@ -106,15 +106,6 @@ def test_one_repetition_has_no_deviation_and_regression_no_error_rate(tmp_path: 
     assert "1 repetition;" in shown
 
 
-def test_merged_results_name_the_learner_in_each_row(tmp_path: Path) -> None:
-    run, other = write_run(tmp_path / "1"), write_run(tmp_path / "2", algo="aer")
-    merged = pd.concat([pd.read_csv(folder / "curves.csv") for folder in (run, other)])
-    merged.to_csv(run / "curves.csv", index=False)
-    table = run_table(run)
-    assert table.row_count == 6
-    assert [row[0] for row in rows(table)] == ["aelr"] * 3 + ["aer"] * 3
-
-
 def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> None:
     write_run(tmp_path / "1", "aelr", relative=(0.7, 0.8))
     write_run(tmp_path / "2", "aer", relative=(0.4, 0.6))

@@ -400,7 +400,7 @@ def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) ->
     study.export(tmp_path / "model.npz")
     whole.to_csv(tmp_path / "new.csv", index=False)
     predictions = predict(tmp_path / "model.npz", tmp_path / "new.csv")
-    np.testing.assert_allclose(predictions.values, study.predict(whole)["prediction"])
+    np.testing.assert_allclose(predictions.columns["prediction"], study.predict(whole)["prediction"])
     assert any("mean squared error" in note for note in predictions.notes)
     (tmp_path / "model.npz").write_bytes((tmp_path / "model.npz").read_bytes()[:-30])
     with pytest.raises(DataError, match=r"model.npz is not a model, or damaged"):
