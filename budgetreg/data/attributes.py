@@ -301,7 +301,10 @@ def priced(
                 f"{LARGEST:g}"
             )
         if stated.setdefault(head, cost) != cost:
-            raise ConfigError(f"costs: the group of {quoted(name)} has the price {stated[head]:g} already")
+            raise ConfigError(
+                f"costs: the group of {quoted(name)} has the price {stated[head]:g} already, and {cost:g} here: a "
+                "group has one price, and the cells of its other attributes may be empty"
+            )
     missing = [quoted(name) for head, name in zip(heads, names, strict=True) if head not in stated]
     if missing:
         raise ConfigError(f"costs: no price for {shown(missing)}: each of the {len(names)} attributes needs one")

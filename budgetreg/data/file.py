@@ -571,7 +571,7 @@ def _as_target(
         If a target is infinite, too large or too small, or the column is text without exactly two values.
     """
     column = column.infer_objects()  # booleans beside a hole were objects
-    numeric = column.dtype.kind in "biuf"
+    numeric = column.dtype.kind in "iuf" or (column.dtype.kind == "b" and column.nunique() < 2)
     values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
     if not numeric and len(distinct) != 2:

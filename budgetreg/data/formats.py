@@ -185,6 +185,8 @@ def _header_of(path: Path, separator: str) -> list[str]:
     header = [field.strip() for field in next(records, [])]
     if not header:
         raise DataError(f"{path} is empty")
+    if header[0] == "sep=":
+        raise DataError(f"{path}: delete the first line, which tells Excel how fields are separated")
     tables.refuse_row_of_data(path, header, records)
     return header
 

@@ -45,7 +45,8 @@ def plain(given: Any, name: str) -> Any:
     Raises
     ------
     ValueError
-        If cells hold text, dates, durations or complex numbers, or two columns have the same name.
+        If cells hold text, dates, durations, complex numbers or other values that are no numbers, or two columns have
+        the same name.
     """
     if issparse(given):
         _refuse_kind(given.dtype, name)
@@ -110,6 +111,9 @@ def _missing_objects(cells: np.ndarray, name: str) -> np.ndarray:
         if any(issubclass(cls, refused) for cls in classes):
             raise ValueError(f"{name} {why}")
     holes = {cls for cls in classes if cls.__name__ == "NAType" or issubclass(cls, np.ma.core.MaskedConstant)}
+    for cls in classes - holes - {type(None)}:
+        if not hasattr(cls, "__float__"):
+            raise ValueError(f"{name} holds values of type {cls.__name__}, and numbers are needed")
     return np.array([type(cell) in holes for cell in cells.flat], dtype=bool).reshape(cells.shape)
 
 

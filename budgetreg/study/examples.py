@@ -189,8 +189,20 @@ def rows_of(heads: Mapping[str, int], prices: Mapping[int, float]) -> list[tuple
 
 
 def sheet_from(table: "pd.DataFrame | str | Path", what: str, key: str = "") -> Sheet:
-    """Return a table, or the one in a file that a key names."""
-    return read_sheet(at_home(table), key) if isinstance(table, str | Path) else sheet_of(table, what)
+    """Return a table, or the one in a file that a key names.
+
+    Raises
+    ------
+    ConfigError
+        If it is neither.
+    DataError
+        If the file cannot be read.
+    """
+    if isinstance(table, str | Path):
+        return read_sheet(at_home(table), key)
+    if not hasattr(table, "columns"):
+        raise ConfigError(f"{what}: must be a path or a pandas.DataFrame; got a {type(table).__name__}")
+    return sheet_of(table, what)
 
 
 def price_list(

@@ -99,7 +99,7 @@ def test_csv_and_npz_preserve_every_bit(tmp_path: Path, X: np.ndarray, data: st.
         (["1", "0", "1"], "target: 0 -> -1, 1 -> +1"),
         (["10", "9", "10"], "target: 9 -> -1, 10 -> +1"),
         (["1", "-1", "1"], None),
-        (["True", "False", "True"], "target: 0 -> -1, 1 -> +1"),
+        (["True", "False", "True"], "target: 'False' -> -1, 'True' -> +1"),
     ],
 )
 def test_two_target_values_become_minus_and_plus_one(tmp_path: Path, values: list[str], note: str | None) -> None:
@@ -110,9 +110,14 @@ def test_two_target_values_become_minus_and_plus_one(tmp_path: Path, values: lis
     assert data.y.tolist() == ([-1, 1, -1] if values[0] == "9" else [1, -1, 1])
 
 
+def test_the_line_of_excel_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="delete the first line, which tells Excel how fields are separated"):
+        read(csv(tmp_path, "sep=;\na;b;y\n1;2;3\n2;1;4\n"))
+
+
 def test_booleans_are_the_same_targets_beside_a_hole(tmp_path: Path) -> None:
     whole, holes = (read(csv(tmp_path, f"a,b,y\n1,2,True\n2,3,False\n{more}")) for more in ("3,4,True\n", "3,4,\n"))
-    assert whole.labels == holes.labels == ("0", "1")
+    assert whole.labels == holes.labels == ("False", "True")
     assert holes.y.tolist() == [1, -1]
 
 

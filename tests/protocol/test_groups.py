@@ -205,7 +205,7 @@ def test_lists_of_groups_that_cannot_be_used_are_one_line(tmp_path: Path, text: 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("g,10,panel", "g,11,panel", "the group of 'g' has the price 10 already"),
+        ("g,10,panel", "g,11,panel", "the group of 'g' has the price 10 already, and 11 here: a group"),
         ("e,5,dummies\nf,5,dummies", "e,,dummies\nf,,dummies", "no price for 'e', 'f': each of"),
         ("d,2,", "d,,", "no price for 'd'"),
         (

@@ -109,6 +109,11 @@ def test_numbers_of_orders_are_whole(study: budgetreg.Study, number: Any) -> Non
     assert study.cancel(np.int64(1)) == 1  # type: ignore[arg-type]
 
 
+def test_results_are_a_table(study: budgetreg.Study) -> None:
+    with pytest.raises(ConfigError, match=r"^the results: must be a path or a pandas.DataFrame; got a Series$"):
+        study.tell(line()["value"])
+
+
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
