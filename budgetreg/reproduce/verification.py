@@ -38,7 +38,7 @@ from budgetreg.runs.manifest import (
 )
 from budgetreg.runs.models import read_models
 from budgetreg.runs.runner import Repetitions, computing
-from budgetreg.runs.tables import CELL, CURVES, JOURNAL, RUNS, rows_of, tables_of
+from budgetreg.runs.tables import CELL, CURVES, JOURNAL, RUNS, TABLES, rows_of, tables_of
 from budgetreg.runs.workers import termination_as_interrupt
 
 Rows = Sequence[Mapping[str, str]]
@@ -206,7 +206,7 @@ def verify_folder(folder: Path, sample: Sample, given: Mapping[str, Any], report
     ConfigError
         If this version cannot run a configuration, or the recipe does not exist any more.
     DataError
-        If a file is damaged, or data are missing.
+        If a file is damaged or missing, or data are missing.
     WorkerDied
         If a worker process died.
     KeyboardInterrupt
@@ -240,7 +240,7 @@ def verify_run(folder: Path, sample: Sample, given: Mapping[str, Any] | None = N
     ConfigError
         If this version cannot run its configuration.
     DataError
-        If there is no run, a file is damaged, or its data are missing.
+        If there is no run, a file is damaged or missing, or its data are missing.
     WorkerDied
         If a worker process died.
     KeyboardInterrupt
@@ -283,11 +283,11 @@ def verify_merged(
 
 def _tables(folder: Path, plan: Plan) -> dict[str, Rows]:
     """Return the rows of a run's tables, or those that its journal gives if it was killed before it wrote them."""
-    contents = read_tables(folder, (CURVES, RUNS))
-    if len(contents) < 2:
+    contents = read_tables(folder, TABLES, all_there=True)
+    if not {CURVES, RUNS} <= contents.keys():
         finished = [entry for entry in read_journal(folder / JOURNAL) if entry["status"] == FINISHED]
         contents = tables_of(plan, {entry["repetition"]: entry for entry in finished}.values())
-    return {name: rows_of(content) for name, content in contents.items()}
+    return {name: rows_of(contents[name]) for name in (CURVES, RUNS)}
 
 
 def recompute(plan: Plan, repetitions: Sequence[int], function: Repetitions | None = None) -> Computation:

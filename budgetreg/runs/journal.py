@@ -159,7 +159,7 @@ class RunStatus:
     k : int
         Attribute budget per example.
     damage : str
-        The message about a damaged file; empty if none is damaged.
+        The message about a damaged or missing file; empty if there is none.
     stopped : str
         The message of the error that ended the last call; empty if none did.
     """
@@ -256,7 +256,7 @@ def _damage(folder: Path, damaged_entries: int) -> str:
         if damaged:
             return f"{folder / name} is damaged: the command that made it computes again what is lost"
     try:
-        read_tables(folder, TABLES)
+        read_tables(folder, TABLES, all_there=True)
     except Damaged as error:
         return str(error)
     return ""

@@ -193,7 +193,7 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any], tables: Mapping[st
     write_atomically(folder / MANIFEST, (json.dumps(whole, indent=1) + "\n").encode())
 
 
-def read_tables(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
+def read_tables(folder: Path, names: Sequence[str], *, all_there: bool = False) -> dict[str, bytes]:
     """Read tables and compare them with the digests in the manifest beside them.
 
     Parameters
@@ -202,25 +202,28 @@ def read_tables(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
         Where they are.
     names : sequence of str
         Their names. A table that is not there is left out.
+    all_there : bool, optional
+        Whether a table that is not there is an error if the manifest has its digest.
 
     Raises
     ------
     Damaged
-        If a table, or the manifest, does not match its digest, or a table cannot be read.
+        If a table, or the manifest, does not match its digest, or a table cannot be read, or is missing.
     """
     for tries_left in reversed(range(_TRIES)):
         contents = {name: _read(folder / name) for name in names if os.path.exists(folder / name)}
         expected = (read_any_manifest(folder) or {}).get("tables", {})
         # No digests at all are those of a run whose tables change; otherwise each table has one.
         wrong = [name for name, content in contents.items() if expected and expected.get(name) != digest(content)]
+        if all_there:
+            wrong += [name for name in names if name in expected and name not in contents]
         if not wrong:
             return contents
         if tries_left:
             time.sleep(_PAUSE)
-    raise Damaged(
-        f"{folder / wrong[0]} is damaged: its content does not match its digest in {MANIFEST}; the command that made "
-        "it writes it again"
-    )
+    mismatch = f"is damaged: its content does not match its digest in {MANIFEST}"
+    fault = mismatch if wrong[0] in contents else "is missing"
+    raise Damaged(f"{folder / wrong[0]} {fault}; the command that made it writes it again")
 
 
 def _cell(name: str, config: Tree, entry: Mapping[str, Any], source: Mapping[str, Any]) -> RecordedCell:

@@ -9,10 +9,12 @@ import pytest
 
 from budgetreg.api import plan as plan_of
 from budgetreg.api import run
+from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.files import signed
 from budgetreg.protocol.configuration import restored
 from budgetreg.reproduce.verification import Computation, Sample, compare, largest_difference, recompute, verify_run
+from budgetreg.runs.journal import read_status
 from budgetreg.runs.manifest import apart, identity_of, provenance, whole_identity
 from budgetreg.runs.tables import rows_of, tables_of
 from tests.toy_runs import toy_entry, toy_plan, toy_repetitions
@@ -69,8 +71,24 @@ def test_verifying_computes_a_run_again_from_its_manifest_and_changes_no_file(fo
     verdict = verify_run(folder, Sample(2), {"n_jobs": 1, "dataset.root": "nowhere"})
     assert (verdict.same, verdict.held, verdict.checked) == (True, 3, 2)
     assert contents(folder) == before
-    (folder / "curves.csv").unlink()  # a killed run leaves none
+    rewrite(folder, lambda manifest: None)
+    (folder / "curves.csv").unlink()  # a killed run leaves none, and no digests
     assert verify_run(folder, Sample(None)).checked == 3
+
+
+@pytest.mark.parametrize("name", ["curves.csv", "runs.csv", "reveals.csv", "model.npz"])
+def test_a_missing_file_is_reported_until_the_same_command_writes_it_again(tmp_path, name, capsys):
+    choices = {**CHOICES, "dataset.costs": "equal", "repetitions": 1, "checkpoints": 1, "out": str(tmp_path)}
+    run(choices)
+    (tmp_path / name).unlink()
+    for command in (["status", str(tmp_path), "--why"], ["verify", str(tmp_path)]):
+        assert main(command) == 3
+        out, err = capsys.readouterr()
+        assert f"{name} is missing; the command that made it writes it again" in err
+        assert not {"complete", "same", "nothing"} & set(out.split())
+    run(choices)
+    assert read_status(tmp_path).state == "complete"
+    assert verify_run(tmp_path, Sample(0)).checked == 0
 
 
 def change_model(folder, name, factor):
