@@ -14,10 +14,11 @@ from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.run import plan_table, read_words
 from budgetreg.common.files import at_home, write_atomically
 from budgetreg.common.notices import in_one_line, right, say, table
+from budgetreg.data.dataset import label
 from budgetreg.data.file import read_sheet
 from budgetreg.figures.captions import amount
 from budgetreg.protocol.plan import Plan
-from budgetreg.runs.models import predict
+from budgetreg.runs.models import predict, read_regressors
 from budgetreg.runs.runner import remarks
 from budgetreg.runs.series import Payments, read, read_reveals, run_paid
 from budgetreg.runs.tables import MODEL, PREDICTION_COLUMNS, REVEALS, refuse_other
@@ -59,6 +60,10 @@ def fit(arguments: Namespace) -> int:
     if outcome.failed:
         return 1
     _print_bill(plan, outcome.folder)
+    if plan.config.predict_k is not None:
+        seen = np.flatnonzero(read_regressors(outcome.folder)["w"].any(axis=0)).tolist()
+        names = ", ".join(label(at, plan.names, plan.dropped, plan.first) for at in seen) or "none"
+        print(in_one_line(f"predictions look at {len(seen)} of {plan.d} attributes: {names}"))
     print(f"model: {shown(outcome.folder / MODEL)} (budgetreg predict {shlex.quote(shown(outcome.folder))} TABLE)")
     same = shlex.join(["budgetreg", "run", *(word for word in arguments.words if not word.startswith("out="))])
     print(in_one_line(f"no row was kept for a test, so no error was estimated: {same} estimates it"))

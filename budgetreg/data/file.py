@@ -71,7 +71,7 @@ _LONGEST_MARK = 16
 _LAYOUT_VERSION = 9  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
-_NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit"
+_NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit, without predict_k"
 _CONSTANT = "{}: {} {:g}: there is nothing to predict; dataset.target names another column"
 _LEAST_ROWS, _FILLED = 20, 2 / 3
 _ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")

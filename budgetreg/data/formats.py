@@ -79,10 +79,10 @@ def open_csv(request: Request) -> ChunkedTable:
     path = request.path
     separator = _separator_of(path)
     names = _header_of(path, separator)
-    target = tables.target_of(names, request.target, path, f", separated by {_SEPARATORS[separator]}")
+    target = tables.target_of(names, request, f", separated by {_SEPARATORS[separator]}")
     header = tables.renamed(names)
     others = [column for column in header if column != target]
-    dropped = tables.dropped(request.drop, others, len(others), target, path)
+    dropped = tables.dropped(request.drop, others, len(others), target, path, request.least)
     attributes = [column for at, column in enumerate(others) if at not in dropped]
 
     def place(row: int) -> str:
@@ -299,13 +299,13 @@ def open_parquet(request: Request) -> ChunkedTable:
 
     names = file.schema_arrow.names
     index = [name for name in index if name != request.target]
-    target = tables.target_of([name for name in names if name not in index], request.target, path)
+    target = tables.target_of([name for name in names if name not in index], request)
     kinds = dict(zip(tables.renamed(names), file.schema_arrow.types, strict=True))
     target_kind = kinds.pop(target, None)
     if target_kind is not None and (pa.types.is_nested(target_kind) or pa.types.is_binary(target_kind)):
         raise DataError(f"{path}: target {quoted(target)} holds {target_kind}; numbers or text are needed")
     others = list(kinds)
-    dropped = tables.dropped([*request.drop, *index], others, len(others), target, path)
+    dropped = tables.dropped([*request.drop, *index], others, len(others), target, path, request.least)
     attributes = [name for at, name in enumerate(others) if at not in dropped]
     types = {_stored_as(kinds[name]) for name in attributes}
     admitted = {dtype for dtype in tables.STORED if dtype.kind == "f" or not request.missing}
@@ -412,7 +412,7 @@ def open_arrays(request: Request) -> ChunkedTable:
             f"{path}: X has {X.dtype} of shape {X.shape} and {target or 'y'} {y.dtype} of shape {y.shape}; numbers of "
             "shape (n, d), with at least one row and two attributes, and numbers or text of shape (n,) are needed"
         )
-    dropped = tables.dropped(request.drop, (), X.shape[1], target, path)
+    dropped = tables.dropped(request.drop, (), X.shape[1], target, path, request.least)
     kept = np.delete(np.arange(X.shape[1]), list(dropped))
 
     def chunks() -> tables.Chunks:

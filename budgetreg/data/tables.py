@@ -91,7 +91,8 @@ class Request:
     indices : (int, int) or None
         The first and the last index of a LIBSVM file's columns, if they are known; others are refused.
     partial : bool
-        Whether rows without a target are kept, with a target of NaN.
+        Whether it is only predicted for: rows without a target are kept, with a target of NaN, and one attribute is
+        enough.
     """
 
     path: Path
@@ -101,6 +102,11 @@ class Request:
     words: tuple[str, ...] = ()
     indices: tuple[int, int] | None = None
     partial: bool = False
+
+    @property
+    def least(self) -> int:
+        """The smallest number of attributes that a table may have."""
+        return 1 if self.partial else 2
 
 
 @dataclass(frozen=True)
@@ -361,28 +367,27 @@ def shown(names: Sequence[str]) -> str:
     return ", ".join(map(cut, names[:8])) + (", ..." if len(names) > 8 else "") if names else "none"
 
 
-def target_of(names: Sequence[str], target: str | None, path: Path, note: str = "") -> str:
+def target_of(names: Sequence[str], request: Request, note: str = "") -> str:
     """Return the name of the target's column.
 
     Parameters
     ----------
     names : sequence of str
         The columns.
-    target : str or None
-        The column asked for; None: the last one with a name; `NO_TARGET`: none.
-    path : Path
-        The file, for messages.
+    request : Request
+        The file, and the target that is asked for.
     note : str
         Remark on the number of columns, for messages.
 
     Raises
     ------
     DataError
-        If there are fewer than two attributes, no column with a name, two of one name, or no such column; or if the
+        If there are too few attributes, no column with a name, two of one name, or no such column; or if the
         default is asked for but another column is named null, as ``dataset.target=null`` may mean it.
     """
+    path, target = request.path, request.target
     need = "two attributes" if target == NO_TARGET else "two attributes and a target"
-    if len(names) < (2 if target == NO_TARGET else 3):
+    if len(names) < request.least + (target != NO_TARGET):
         raise DataError(f"{path} has {len(names)} column(s){note}; {need} are needed")
     _refuse_repeated(renamed(names), str(path))
     names = list(filter(None, names))
@@ -434,7 +439,9 @@ def refuse_unnamed(path: Path, names: Sequence[str], others: Sequence[str], kept
             )
 
 
-def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path: Path | str) -> dict[int, str]:
+def dropped(
+    drop: Sequence[str], names: Sequence[str], d: int, target: str, path: Path | str, least: int = 2
+) -> dict[int, str]:
     """Return the columns to leave out: names, empty if they have none, by ascending position.
 
     Parameters
@@ -449,11 +456,13 @@ def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path
         The target.
     path : Path or str
         The file, or the name of the table, for messages.
+    least : int
+        How many others must remain.
 
     Raises
     ------
     DataError
-        If there is no such column, it is the target, or fewer than two others remain.
+        If there is no such column, it is the target, or too few others remain.
     """
     if not drop:
         return {}
@@ -468,13 +477,13 @@ def dropped(drop: Sequence[str], names: Sequence[str], d: int, target: str, path
             columns = shown(list(names)) if names else f"numbers 1 to {d}"
             raise DataError(f"{path}: dataset.drop: no column {quoted(word)}{nearest(word, names)}; columns: {columns}")
     positions = sorted({known[word] for word in drop})
-    check_enough(path, d, len(positions))
+    check_enough(path, d, len(positions), least)
     return {at: names[at] if names else "" for at in positions}
 
 
-def check_enough(path: Path | str, d: int, n_dropped: int) -> None:
-    """Refuse to leave out attributes if fewer than two of d remain."""
-    if d - n_dropped < 2:
+def check_enough(path: Path | str, d: int, n_dropped: int, least: int = 2) -> None:
+    """Refuse to leave out attributes if too few of d remain."""
+    if d - n_dropped < least:
         raise DataError(f"{path}: dataset.drop leaves {d - n_dropped} of {d} attributes; two are needed")
 
 

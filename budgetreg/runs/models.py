@@ -14,9 +14,9 @@ from budgetreg.algorithms.conditional import conditional_means
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.files import Damaged, content_of_regular, regular
 from budgetreg.common.notices import plural, say
-from budgetreg.config.nested import number_ranges
+from budgetreg.config.nested import Tree, number_ranges
 from budgetreg.data.attributes import UNIT
-from budgetreg.data.dataset import Dataset, as_values, row_blocks
+from budgetreg.data.dataset import Dataset, as_values, positions, row_blocks
 from budgetreg.data.file import FORMATS, opener, parse_file
 from budgetreg.data.formats import DAMAGE, first_index, open_libsvm, read_npz
 from budgetreg.data.registry import ALL
@@ -219,7 +219,8 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         A table, of any format of ``dataset=file``. Columns are matched by name if both tables have names, those of a
         LIBSVM file by index, and others by their order. A column with the name of the target is not an attribute.
         Columns that the run did not learn from may be there, with any content if they have names; so may those that
-        ``dataset.drop`` left out.
+        ``dataset.drop`` left out. With ``predict_k``, columns without a weight need not be there if they have names,
+        and may have missing values.
     repetition : int, optional
         The repetition whose regressor predicts; all of them by default, with the mean of their predictions.
 
@@ -248,7 +249,14 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         raise ConfigError(f"{path}: a table ends in {', '.join(FORMATS)} (text also compressed), or is a folder")
     results = None if alone else read(folder)
     manifest = {} if results is None else results.manifest
-    data, columns, by_place = _table_for(learned, manifest, path, folder)
+    try:
+        data, columns, by_place = _table_for(learned, manifest, path, folder)
+    except DataError:
+        fewer = _of_weights(learned, manifest, path)
+        if fewer is None:
+            raise
+        learned, manifest = fewer
+        data, columns, by_place = _table_for(learned, manifest, path, folder)
     values, probabilities = _applied(learned, data, columns)
     if not np.isfinite(values).all():
         first = data_row(int(np.flatnonzero(~np.isfinite(values))[0]))
@@ -273,6 +281,24 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
     columns_of_rows = zip(PREDICTION_COLUMNS, (values, probabilities, label), strict=True)
     known_columns = {name: column.tolist() for name, column in columns_of_rows if column is not None}
     return Predictions(known_columns, tuple(notes))
+
+
+def _of_weights(learned: Arrays, manifest: Tree, path: Path) -> tuple[Arrays, Tree] | None:
+    """Return a model and a manifest as if the attributes without a weight had been left out.
+
+    None if there are no such attributes, the run had no ``predict_k``, or the columns of the table are not known.
+    """
+    seen, dropped = learned["w"].any(axis=0), manifest.get("dropped", ())
+    limited = manifest.get("config", {}).get("predict_k") is not None
+    if not limited or not seen.any() or seen.all() or opener(path) is open_libsvm:
+        return None
+    _, names, d = _target(path, str(learned.get("target", "")))
+    if not (names and _names(learned)) and d != seen.size + len(dropped):
+        return None
+    places = positions(seen.size, dropped)
+    unseen = [(places[i], "") for i in np.flatnonzero(~seen).tolist()]
+    by_attribute = {name: learned[name][..., seen] for name in ("w", "c", "names") if name in learned}
+    return {**learned, **by_attribute}, {**manifest, "dropped": sorted([*map(tuple, dropped), *unseen])}
 
 
 def _applied(learned: Arrays, data: Dataset, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -407,7 +433,7 @@ def _opened(path: Path, target: str | None) -> ChunkedTable | None:
     open_table = opener(path)
     assert open_table is not None
     try:
-        return open_table(Request(path, target))
+        return open_table(Request(path, target, partial=True))
     except (DataError, OSError):
         return None
 

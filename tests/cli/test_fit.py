@@ -281,3 +281,34 @@ def test_rows_with_holes_are_predicted_by_what_is_known_of_them(
     holes.replace("?", "").to_csv("empty.csv", index=False)
     assert "incomplete rows need a model that aemr or aeml learned" in call(capsys, f"predict {ridge} empty.csv", 3).err
     assert "there is no column 'person'" in call(capsys, f"predict {folder} holes.csv id=person", 3).err
+
+
+@pytest.mark.usefixtures("short_chains")
+def test_fit_names_what_predictions_look_at_and_nothing_else_has_to_be_there(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = table()
+    values[:, D] = 9 * values[:, D - 1]
+    write(values, here)
+    words = "fit dataset=file dataset.path=own.csv dataset.drop=[a] algo=aemr k=3 predict_k=1 out=fit"
+    assert "predictions look at 1 of 5 attributes: 'f'\n" in call(capsys, words).out
+    whole = call(capsys, "predict fit own.csv")
+    assert "the table that was learned from" in whole.err
+    frame = pd.read_csv("own.csv")
+    holes = frame.assign(b=np.nan, e="?")
+    holes.to_csv("holes.csv", index=False)
+    frame[["f", "y"]].to_csv("alone.csv", index=False)
+    np.savez("arrays.npz", X=holes.drop(columns="y").assign(e=np.nan).to_numpy(dtype=float))
+    for path in ("holes.csv", "alone.csv", "arrays.npz"):
+        answer = call(capsys, f"predict fit {path}")
+        assert "is not known" in answer.err or path == "arrays.npz"
+        predicted, expected = (pd.read_csv(io.StringIO(text))["prediction"] for text in (answer.out, whole.out))
+        np.testing.assert_allclose(predicted, expected, rtol=1e-12)
+    holes.assign(f=np.nan).to_csv("holes.csv", index=False)
+    answer = call(capsys, "predict fit holes.csv", 3)
+    assert "column 'f': empty or NaN (incomplete rows need a model" in answer.err
+    assert "without predict_k" in answer.err
+    frame[["b", "y"]].to_csv("alone.csv", index=False)
+    assert "there is no column 'f'" in call(capsys, "predict fit alone.csv", 3).err
+    np.savez("arrays.npz", X=np.full((2, 4), np.nan))
+    assert "column 1: empty or NaN" in call(capsys, "predict fit arrays.npz", 3).err
