@@ -45,11 +45,13 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
     -------
     list of Candidate
         At most two, full rows first. None for images and simulated data, for other losses than the squared one, for
-        much data, and where the total pays for less than two rows.
+        much data, where predictions see few attributes, and where the total pays for less than two rows.
     """
     dataset, total = plan.config.dataset, plan.config.total
     assert total is not None
-    if measure != _MEASURE or not dataset.own_data or plan.n_train * plan.d * plan.config.repetitions > _MOST:
+    if plan.config.predict_k is not None or measure != _MEASURE or not dataset.own_data:
+        return []
+    if plan.n_train * plan.d * plan.config.repetitions > _MOST:
         return []
     few = [int(each.series.k) for each in candidates if not each.series.of_all_attributes]
     price = plan.prices.row / plan.full_row if plan.prices else 1.0

@@ -170,6 +170,17 @@ def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(
     assert "boosting" in said.out
 
 
+def test_boosting_is_no_rival_where_predictions_see_few_attributes(
+    capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    pd.DataFrame(X, columns=list("abc")).assign(y=X.sum(axis=1)).to_csv("table.csv", index=False)
+    words = "advise dataset=file dataset.path=table.csv total=60 k=2 algo=fixed_subset repetitions=2 predict_k=1"
+    said = budgetreg(capsys, words)
+    assert said.code == 0
+    assert "boosting" not in said.out
+
+
 @pytest.mark.slow
 def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
     capsys: pytest.CaptureFixture[str], here: Path
