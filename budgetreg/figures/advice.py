@@ -11,7 +11,7 @@ from budgetreg.analysis.comparisons import Candidate
 from budgetreg.analysis.intervals import FEWEST
 from budgetreg.figures import canvas
 from budgetreg.figures.canvas import Drawn, Figure, across
-from budgetreg.figures.captions import about_settings, amount, flowing, in_full, repetitions_of, rounded, with_interval
+from budgetreg.figures.captions import about_config, amount, flowing, in_full, repetitions_of, rounded, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
 from budgetreg.figures.tables import OF_LABELS, new_table
@@ -309,7 +309,8 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
         lines.append(", ".join(parts))
     verdict, *items = answer(candidates, total)
     said = "\n".join([flowing(verdict), *(flowing(f"- {item}", "  ") for item in items)])
-    return [flowing(text), said, "\n".join(flowing(line, "  ") for line in lines), about_settings(series)]
+    settings = about_config(*(each.config for each in series))
+    return [flowing(text), said, "\n".join(flowing(line, "  ") for line in lines), "\n".join(map(flowing, settings))]
 
 
 def _unit(candidates: Sequence[Candidate]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from budgetreg.algorithms import registry
+from budgetreg.algorithms.learner import Learner
 from budgetreg.analysis.intervals import Estimate
 from budgetreg.common.notices import in_one_line
 from budgetreg.config.nested import common, distinguishing_options, flatten, show
@@ -76,16 +77,22 @@ def about_curves(series: Sequence[Series], remarks: Iterable[str], drawing: Draw
 
 
 def about_settings(series: Sequence[Series]) -> str:
-    """Return the paragraph on what the configurations of all series share."""
+    """Return the paragraph on what the configurations of all series share.
+
+    Of options in which they differ, the learner's words have the defaults.
+    """
     return "\n".join(map(flowing, about_config(common([curve.config for curve in series]))))
 
 
-def about_config(config: Mapping[str, Any]) -> list[str]:
-    """Return lines that describe a configuration: learner, data, tuning, and all else that can change a result."""
+def about_config(*configs: Mapping[str, Any]) -> list[str]:
+    """Return lines on what holds for each configuration: learner, data, tuning, and all else that decides results."""
+    config = common(configs)
+    # Each is read by itself: an option in which they differ would have its default.
+    learners = [learner for each in configs if (learner := registry.read(each.get("algo", {})))]
     flat = flatten(config)
     rest = dict(distinguishing_options(config))
-    words = {"learner": _learner(config.get("algo", {})), "data": _data(flat), "tuning": _tuning(flat)}
-    words |= {"ranges": _ranges(flat), "prices": _prices(config)}
+    words = {"learner": _learner(config.get("algo", {}), learners), "data": _data(flat), "tuning": _tuning(flat)}
+    words |= {"ranges": _ranges(flat), "prices": _prices(flat, learners)}
     lines = [f"{head}: {text}" for head, text in words.items() if text]
     lines.append(f"seed: {show(flat.get('seed'))}")
     said = {f"{section}.{key}".lstrip(".") for section, keys in _IN_WORDS.items() for key in keys}
@@ -202,14 +209,14 @@ def _about_runs(series: Series) -> list[str]:
     return lines
 
 
-def _learner(algo: Mapping[str, Any]) -> str:
-    learner, split = registry.read(algo), algo.get("split")
+def _learner(algo: Mapping[str, Any], learners: Sequence[Learner]) -> str:
+    split, alike = algo.get("split"), learners if "core" in algo else ()
     parts = [
-        *(learner.words if learner else ()),
+        *(word for word in (alike[0].words if alike else ()) if all(word in learner.words for learner in alike)),
         f"split of the budget {show(split)}" if split is not None else "",
         _AVERAGES.get(str(algo.get("average")), ""),
         "results differ between processor types, but have the same distribution"
-        if learner and not learner.bitwise_portable
+        if alike and not any(learner.bitwise_portable for learner in alike)
         else "",
     ]
     return ", ".join(filter(None, parts))
@@ -236,12 +243,12 @@ def _ranges(flat: Mapping[str, Any]) -> str:
     return "" if ranges is None else f"of {PurePath(str(ranges)).name}; {unit}"
 
 
-def _prices(config: Mapping[str, Any]) -> str:
-    costs, learner = config.get("dataset", {}).get("costs"), registry.read(config.get("algo", {}))
+def _prices(flat: Mapping[str, Any], learners: Iterable[Learner]) -> str:
+    costs, aware = flat.get("dataset.costs"), {bool(learner.cost_aware) for learner in learners}
     if costs is None:
         return ""
-    aware = "the draws are price-aware" if learner and learner.cost_aware else "the draws ignore them"
-    return f"of {PurePath(str(costs)).name}; {aware}"
+    draws = "" if len(aware) > 1 else "; the draws are price-aware" if True in aware else "; the draws ignore them"
+    return f"of {PurePath(str(costs)).name}{draws}"
 
 
 def amount(value: float) -> str:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import budgetreg
+from budgetreg.algorithms.registry import section
 from budgetreg.analysis.theory import excess_bound
 from budgetreg.data.distributions import Gaussian
 from budgetreg.figures import plot, plot_run
@@ -119,6 +120,25 @@ def test_the_caption_has_every_setting_that_changes_results() -> None:
     text = "\n".join(about_config(config(algo__novelty=7, dataset__alpha=-0.5)))
     assert "algo.novelty=7" in text
     assert "dataset.alpha=-0.5" in text
+
+
+@pytest.mark.parametrize(
+    ("learners", "said"),
+    [
+        (("aemr", "fixed_subset", "ridge"), "prices: of c2.csv"),
+        (("aelr", "ddaelr"), "prices: of c2.csv"),  # of one kind
+        (("fixed_subset", "ridge"), "prices: of c2.csv; the draws ignore them"),
+        (("aemr",), "prices: of c2.csv; the draws are price-aware"),
+    ],
+)
+def test_the_caption_says_of_all_learners_what_holds_for_each(learners: tuple[str, ...], said: str) -> None:
+    configs = ({**config(dataset__costs="prices/c2.csv"), "algo": section(learner)} for learner in learners)
+    assert said in about_config(*configs)
+
+
+def test_learners_of_one_kind_that_solve_different_problems_share_the_other_words() -> None:
+    configs = ({**config(), "algo": section(learner)} for learner in ("cocolasso", "corrected_ridge"))
+    assert "learner: k attributes per example" in about_config(*configs)
 
 
 def test_each_data_set_has_a_panel_and_each_label_one_colour(tmp_path: Path) -> None:
