@@ -18,7 +18,10 @@ _ABOUT = (
     "paid in all is at least the larger of the two."
 )
 _TEST = "test (not charged)"
-_ABOUT_TEST = "Tests look at all attributes of the test examples. No bill includes them: they only measure the error."
+_ABOUT_TEST = (
+    "Tests look at all attributes of the test examples{few}. No bill includes them: they only measure the error."
+)
+_FEW = ", with predict_k only at those that the last regressor uses"
 _PARTS = ("learning", "pilot in it", "tuning: other cells", "tuning: full rows", "in all, at least")
 _IN_MONEY = tuple(part for part in _PARTS if part != "pilot in it")
 
@@ -30,8 +33,9 @@ def bill(series: Sequence[Series]) -> PagePart:
     several = len({curve.dataset for curve in series}) > 1
     heads = [*(["data set"] if several else []), "learner", *right("repetitions", *_PARTS, *in_money, _TEST)]
     rows = [[*([curve.dataset] if several else []), *_row(curve, units)] for curve in series]
+    about_test = _ABOUT_TEST.format(few=_FEW if any(curve.config.get("predict_k") for curve in series) else "")
     caption = f"Paid by a repetition, in {' and '.join(['attributes', *units])}"
-    return PagePart("What was paid", [_ABOUT, _ABOUT_TEST], tables=[listing(caption, heads, rows)])
+    return PagePart("What was paid", [_ABOUT, about_test], tables=[listing(caption, heads, rows)])
 
 
 def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
@@ -48,7 +52,8 @@ def _row(series: Series, units: Sequence[str]) -> Iterator[str]:
     for unit in units:
         known = paid if unit == series.unit else None
         yield from ("-" * len(_IN_MONEY) if known is None else (amount(value / times) for value in known))
-    yield "-" if series.n_test is None else f"{series.n_test * series.d:,}"
+    looked = series.runs["predicted_from"].mean() if series.config.get("predict_k") else series.d
+    yield "-" if series.n_test is None else f"{series.n_test * looked:,.0f}"
 
 
 def _pilot(series: Series) -> str:

@@ -278,6 +278,14 @@ def test_damage_is_one_line(results: Path, tmp_path: Path, capsys: pytest.Captur
     assert (code, "is damaged" in error) == (3, True)
 
 
+def test_tests_look_only_at_what_predictions_see(tmp_path: Path, report: Report) -> None:
+    for name, most in (("1", 1), ("all", None)):
+        budgetreg.run({**QUICK, "algo": "naive", "predict_k": most, "out": str(tmp_path / "sweep" / name)})
+    page = report(tmp_path / "sweep")
+    assert [row[-1] for row in rows(page, "Paid by a repetition")[1:]] == ["36", "2,304"]
+    assert any("with predict_k only at those that the last regressor uses" in text for text in texts(page, "p"))
+
+
 def test_a_bill_is_in_money_if_there_are_prices(tmp_path: Path, report: Report) -> None:
     prices = tmp_path / "prices.csv"
     prices.write_text("attribute,cost\n" + "".join(f"{name},2.5\n" for name in load_breast_cancer().feature_names))
