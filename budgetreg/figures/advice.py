@@ -62,8 +62,8 @@ def advice_table(candidates: Sequence[Candidate], total: int) -> Table:
     table = new_table(
         f"{candidates[0].series.dataset}, {_amount(candidates, total)}",
         [
-            f"{spent}error: {y.label}, with its 90 % interval; worse by: above the best, clearly worse if the interval "
-            f"lies above 0; best in: share of resampled means{of_tuning}"
+            f"{spent}error: {y.label}, with its 90 % interval{_without(candidates)}; worse by: above the best, clearly "
+            f"worse if the interval lies above 0; best in: share of resampled means{of_tuning}"
         ],
         *(
             # On a narrow terminal, intervals stand below their numbers.
@@ -295,7 +295,8 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
     measures = _measures(candidates)
     text = (
         f"Each point is a learner that {ended}: the mean over {repetitions_of(series)} with its 90 % "
-        f"interval. Those that see full rows stand side by side. y: {y.explanation}.{beyond} {_OUTSIDE}"
+        f"interval{_without(candidates)}. Those that see full rows stand side by side. y: {y.explanation}.{beyond} "
+        f"{_OUTSIDE}"
     )
     if any(each.outside for each in candidates):
         text += " boosting is scikit-learn's gradient boosting, outside this tool, and is listed below alone."
@@ -311,6 +312,11 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
     said = "\n".join([flowing(verdict), *(flowing(f"- {item}", "  ") for item in items)])
     settings = about_config(*(each.config for each in series))
     return [flowing(text), said, "\n".join(flowing(line, "  ") for line in lines), "\n".join(map(flowing, settings))]
+
+
+def _without(candidates: Iterable[Candidate]) -> str:
+    """Return that few repetitions have no interval, if some candidate has none."""
+    return f" (fewer than {FEWEST} repetitions have none)" if any(isnan(each.error.low) for each in candidates) else ""
 
 
 def _unit(candidates: Sequence[Candidate]) -> str | None:

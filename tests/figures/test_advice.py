@@ -152,6 +152,11 @@ def test_without_intervals_nothing_is_said_of_worse_or_level():
         f"{repetitions} repetitions it is open whether that is the best.",
         "5 repetitions or more would show which others are clearly worse",
     ]
+    told = "with its 90 % interval (fewer than 5 repetitions have none)"
+    caption = [" ".join(paragraph.split()) for paragraph in draw_advice((rows, 4000), ADVICE).paragraphs]
+    assert told in caption[0]
+    assert told in str(advice_table(rows, 4000).caption)
+    assert "have none" not in str(advice_table([candidate("a")], 4000).caption)
 
 
 @pytest.mark.parametrize(
