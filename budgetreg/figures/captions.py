@@ -77,11 +77,8 @@ def about_curves(series: Sequence[Series], remarks: Iterable[str], drawing: Draw
 
 
 def about_settings(series: Sequence[Series]) -> str:
-    """Return the paragraph on what the configurations of all series share.
-
-    Of options in which they differ, the learner's words have the defaults.
-    """
-    return "\n".join(map(flowing, about_config(common([curve.config for curve in series]))))
+    """Return the paragraph on what the configurations of all series share."""
+    return "\n".join(map(flowing, about_config(*(curve.config for curve in series))))
 
 
 def about_config(*configs: Mapping[str, Any]) -> list[str]:
