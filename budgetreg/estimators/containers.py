@@ -45,8 +45,9 @@ def plain(given: Any, name: str) -> Any:
     Raises
     ------
     ValueError
-        If cells hold text, dates, durations, complex numbers or other values that are no numbers, or two columns have
-        the same name.
+        If cells hold text, dates, durations or complex numbers, or two columns have the same name.
+    TypeError
+        If cells hold other objects that are no numbers.
     """
     if issparse(given):
         _refuse_kind(given.dtype, name)
@@ -113,7 +114,8 @@ def _missing_objects(cells: np.ndarray, name: str) -> np.ndarray:
     holes = {cls for cls in classes if cls.__name__ == "NAType" or issubclass(cls, np.ma.core.MaskedConstant)}
     for cls in classes - holes - {type(None)}:
         if not hasattr(cls, "__float__"):
-            raise ValueError(f"{name} holds values of type {cls.__name__}, and numbers are needed")
+            # Python's own words, which scikit-learn tests for
+            raise TypeError(f"{name}: float() argument must be a string or a real number, not '{cls.__name__}'")
     return np.array([type(cell) in holes for cell in cells.flat], dtype=bool).reshape(cells.shape)
 
 

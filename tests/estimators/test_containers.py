@@ -96,10 +96,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
         pd.DataFrame(X, columns=list("abcd")).assign(b=pd.date_range("2020", periods=20)),
         "X: column 'b' holds dates",
     ),
-    "a column of periods": (
-        pd.DataFrame({"a": pd.period_range("2020", periods=20, freq="D"), "b": Y}),
-        "X: column 'a' holds values of type Period, and numbers are needed",
-    ),
     "dates with zones": (pd.DataFrame({"a": pd.date_range("2020", periods=20, tz="UTC"), "b": Y}), "holds dates"),
     "a date": (with_cell(date(2020, 1, 1)), "X holds dates"),
     "a date of NumPy": (with_cell(np.datetime64("2020-01-01")), "X holds dates"),
@@ -123,6 +119,12 @@ REFUSED: dict[str, tuple[Any, str]] = {
         r"1\.08e\+30",
     ),
 }
+
+
+def test_other_objects_are_refused_with_their_column() -> None:
+    frame = pd.DataFrame({"a": pd.period_range("2020", periods=20, freq="D"), "b": Y})
+    with pytest.raises(TypeError, match="^X: column 'a': .* not 'Period'$"):
+        FixedSubset(k=2).fit(frame, Y)
 
 
 @pytest.mark.parametrize("name", REFUSED)
