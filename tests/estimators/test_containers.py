@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 def test_other_objects_are_refused_with_their_column() -> None:
     frame = pd.DataFrame({"a": pd.period_range("2020", periods=20, freq="D"), "b": Y})
-    with pytest.raises(TypeError, match="^X: column 'a': .* not 'Period'$"):
+    with pytest.raises(TypeError, match=r"^X: column 'a': .* not 'Period'$"):
         FixedSubset(k=2).fit(frame, Y)
 
 
