@@ -329,7 +329,8 @@ def _weights(model: JointModel) -> np.ndarray:
     shared = model.covariance @ model.w
     variance = float(model.w @ shared) + model.noise
     residual = np.diagonal(model.covariance) - np.square(shared) / (variance or 1.0)
-    return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / model.units, model.w * model.units)
+    w = model.w * model.units
+    return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / model.units, w, np.square(w))
 
 
 def _reason(

@@ -36,7 +36,7 @@ class TargetRegressionLearner(FactorRegression):
     n_factors: int = option("the factors of the factor model", whole(1), tried=(2,))
 
     core = "target_regression"
-    version = 17
+    version = 18
     check_streams = 48
     regresses = True
 

@@ -212,6 +212,7 @@ class CompleteRegression(TargetRegression):
     """
 
     complete = True
+    seen = 1.0
     _space = sys.maxsize  # nothing is inverted
 
     def _arrange(
@@ -353,13 +354,13 @@ def _by_score(regression: TargetRegression, tails: float, *chains: Draws) -> Dra
     return Draws(*(sum(share * x for share, x in zip(shares, of, strict=True)) for of in zip(*chains, strict=True)))
 
 
-# The average of the factor model's regressor and of this regression. If examples are complete, the regression depends
-# on no model of the attributes, and stands alone. Otherwise it fits errors of M as well, and counts as far as it is
-# clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the weights being
-# fitted to these targets, which is their effective number, and less two standard errors. Where tails are heavy, errors
-# of M weigh as much as if examples were fewer, and so does the number of weights. All that is deducted counts by the
-# share of pairs of attributes that examples do not show, for which the regression relies on M: otherwise a few
-# incomplete examples among complete ones would take away what the complete ones have shown.
+# The average of the factor model's regressor and of this regression. The regression fits errors of M as well, and counts
+# as far as it is clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the
+# weights being fitted to these targets, which is their effective number, and less two standard errors. Where tails are
+# heavy, errors of M weigh as much as if examples were fewer, and so does the number of weights. All that is deducted
+# counts by the share of pairs of attributes that examples do not show, for which the regression relies on M: otherwise
+# a few incomplete examples among complete ones would take away what the complete ones have shown. If all examples are
+# complete, nothing is deducted.
 
 _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
@@ -438,23 +439,19 @@ def average_regressors(
     standardised, moments = known.standardised, known.moments
     origin = standardised.origin(moments, centred=centred, intercept=intercept)
     # Moments whose solution is the average: those of the target are what the average implies, as if it were right.
-    first, second, inflation = moments.first.copy(), moments.second.copy(), known.inflation.copy()
+    first, second = moments.first.copy(), moments.second.copy()
     complete = np.zeros(len(first), dtype=bool)
     for f, regression, draws in _solved(known, origin, rngs, for_draws=False):
         live, complete[f] = regression.live, regression.complete
         covariance = second[f] - np.outer(first[f], first[f])
         M, mean = covariance[np.ix_(live, live)], first[f] - origin[f]
-        w = draws.mean
-        if complete[f]:  # a regressor that depends on no unit
-            inflation[f] = np.where(np.isfinite(inflation[f]), 1.0, inflation[f])
-        else:
-            about = M + np.outer(mean[live], mean[live])
-            by_factors = np.linalg.solve(about, covariance[live, -1] + mean[live] * mean[-1])
-            gains = regression.log_densities(w) - regression.log_densities(by_factors)
-            owed = float(standardised.tails[f]) * draws.parameters + _ERRORS * np.sqrt(gains.size) * gains.std()
-            clear = gains.sum() - (1 - regression.seen) * owed
-            share = float(1 - np.exp(-max(0.0, clear)))
-            w = share * w + (1 - share) * by_factors
+        about = M + np.outer(mean[live], mean[live])
+        by_factors = np.linalg.solve(about, covariance[live, -1] + mean[live] * mean[-1])
+        gains = regression.log_densities(draws.mean) - regression.log_densities(by_factors)
+        owed = float(standardised.tails[f]) * draws.parameters + _ERRORS * np.sqrt(gains.size) * gains.std()
+        clear = gains.sum() - (1 - regression.seen) * owed
+        share = float(1 - np.exp(-max(0.0, clear)))
+        w = share * draws.mean + (1 - share) * by_factors
         level, shared = float(mean[live] @ w), M @ w
         if intercept:  # predictions go through the target's mean where attributes are at their origin
             shared += mean[live] * level
@@ -465,7 +462,7 @@ def average_regressors(
         explained = float(shared @ np.linalg.solve(M, shared))
         covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
         second[f] = covariance + np.outer(first[f], first[f])
-    outputs = standardised.regressors(Moments(first, second), centred=centred, intercept=intercept, inflation=inflation)
+    outputs = standardised.regressors(Moments(first, second), centred=centred, intercept=intercept, inflation=known.inflation)
     # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
     # model are stated, with more noise.
     joint = Moments(
