@@ -278,10 +278,10 @@ _ROUNDS = 50
 def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | None = None) -> np.ndarray:
     """Return weights of attributes for a regression from what is known of it; a rule of this project.
 
-    Equal parts of the weight are proportional to ``s_i^.7``, to ``|w_i| s_i`` and, where the posterior of w is known,
-    to ``E[w_i^2] s_i^2``. Attributes that vary may hold information that is not known yet. For those with a large part
-    in the prediction errors cost most. Hundreds of small weights that are noise have little of the squares, and an
-    attribute of which nothing is known has much.
+    Equal parts of the weight are proportional to ``s_i^.7``, to ``|w_i| s_i`` and, if `parts` are given, to these, the
+    squares. Attributes that vary may hold information that is not known yet. For those with a large part in the
+    prediction errors cost most. Hundreds of small weights that are noise have little of the squares, and an attribute
+    of which nothing is known has much.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | No
     w : ndarray of float, shape (d,)
         The regressor.
     parts : ndarray of float, shape (d,), optional
-        Posterior means of ``w_i^2 s_i^2``, up to a factor.
+        ``w_i^2 s_i^2``, or its posterior means, up to a factor.
 
     Returns
     -------

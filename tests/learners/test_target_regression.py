@@ -441,14 +441,20 @@ def averaged(
 
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize(("centred", "intercept"), [(True, True), (True, False), (False, True), (False, False)])
-@pytest.mark.parametrize(("k", "noise"), [(3, 8.0), (4, 0.2), (5, 8.0)])
-def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, intercept: bool) -> None:
-    """The moments returned are those of a target that is predicted by it; one attribute is left out."""
+@pytest.mark.parametrize(("k", "noise", "fits"), [(3, 8.0, False), (4, 0.2, False), (5, 8.0, False), (5, 8.0, True)])
+def test_the_average_equals_a_listing(k: int, noise: float, fits: bool, centred: bool, intercept: bool) -> None:
+    """The moments returned are those of a target that is predicted by it; one attribute is left out.
+
+    If the moments given fit the examples better than the regression, they count alone.
+    """
     d, both, live = 5, {"centred": centred, "intercept": intercept}, np.array([0, 1, 2, 4])
     inflation = np.array([1.5, 1, 2, np.inf, 1])
     blocks = streams(d, 60, k, noise)
     standardised = Solved(blocks, d, **both)
     given = moments(standardised)
+    if fits:
+        of_sample = standardised.sample_moments(np.array([1]))
+        given.first[1], given.second[1] = of_sample.first[0], of_sample.second[0]
     origin = standardised.origin(given, **both)
     outputs, (average, factors) = averaged(standardised, given, np.stack([inflation] * 3), **both)
     first, second = average.first[1], average.second[1]
@@ -460,19 +466,16 @@ def test_the_average_equals_a_listing(k: int, noise: float, centred: bool, inter
     by_factors = np.linalg.solve(about[np.ix_(live, live)], about[live, d])
     kind = TargetRegression if k < d else CompleteRegression
     regression = kind([(attributes, scaled)], live, M, given.first[1], origin[1])
-    draws, share = solved(regression, 11), 1.0
-    regressed = draws.mean
-    if k < d:
-        gains = regression.log_densities(regressed) - regression.log_densities(by_factors)
-        seen = np.isin(attributes[:, :-1], live).sum(axis=1)
-        assert (seen == 4).any() if k == 4 else (seen < 4).all()
-        owed = standardised.tails[1] * draws.parameters + 2 * np.sqrt(60) * gains.std()
-        clear = gains.sum() - (1 - np.square(seen / 4).mean()) * owed
-        share = 1 - np.exp(-max(0, clear))
-        assert share == 0 if k == 3 else share > 0.5
-    w = share * regressed + (1 - share) * by_factors
+    draws = solved(regression, 11)
+    gains = regression.log_densities(draws.mean) - regression.log_densities(by_factors)
+    seen = np.isin(attributes[:, :-1], live).sum(axis=1)
+    owed = standardised.tails[1] * draws.parameters + 2 * np.sqrt(60) * gains.std()
+    share = 1 - np.exp(-max(0, gains.sum() - (1 - np.square(seen / 4).mean()) * owed))
+    assert set(seen.tolist()) == {3: {2, 3}, 4: {3, 4}, 5: {4}}[k]
+    assert share == 0 if fits or k == 3 else share > 0.5
+    w = share * draws.mean + (1 - share) * by_factors
 
-    np.testing.assert_array_equal(factors[1], inflation if k < d else [1, 1, 1, np.inf, 1])
+    np.testing.assert_array_equal(factors[1], inflation)
     np.testing.assert_array_equal(first[:d], given.first[1, :d])
     np.testing.assert_allclose(second[:d, :d], given.second[1, :d, :d], rtol=1e-12)
     assert first[d] == pytest.approx(given.first[1, d] if intercept else origin[1, d] + mean[live] @ w)

@@ -79,6 +79,18 @@ def test_attributes_count_in_their_own_units() -> None:
     np.testing.assert_array_equal(equal.cells, unequal.cells)
 
 
+def test_attributes_are_drawn_by_what_varies_by_the_weights_and_by_their_squares() -> None:
+    n, d = 4000, 8
+    of = model(d)
+    large = np.array([4.0, 2.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.0])
+    of.w[:] *= large
+    shown = np.bincount(order(n, d, of=of, per_example=1, spend=float(n)).cells[:, 1], minlength=d) / n
+    residual = np.sqrt(1 - np.square(large) / (np.square(large).sum() + of.noise))
+    parts = residual**0.7, large, np.square(large)
+    expected = 0.9 * sum(part / part.sum() for part in parts) / 3 + 0.1 / d
+    assert (np.abs(shown - expected) < 4 * np.sqrt(expected / n)).all()
+
+
 @pytest.mark.parametrize("spend", [60.0, 600.0])
 def test_an_attribute_that_costs_more_than_the_money_changes_no_plan(spend: float) -> None:
     without, beyond = order(d=7, spend=spend), order(d=8, prices=np.array([1.0] * 7 + [1e3]), spend=spend)
