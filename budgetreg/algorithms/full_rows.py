@@ -88,6 +88,7 @@ class ExactGradientLearner(Learner):
         w, total, theta = np.zeros((3, accessor.n_streams, accessor.n_settings, d))
         averager = Averager(checkpoints, self.average)
         last, block = checkpoints[-1], max(1, _BLOCK_VALUES // d)
+        together = max(1, _WEIGHTS_TOGETHER // w[0].size)
         for start in range(0, last, block):
             X, y = accessor.rows(start, min(start + block, last))
             for position in range(X.shape[1]):
@@ -96,13 +97,15 @@ class ExactGradientLearner(Learner):
                 output = averager.observe(t, total.copy, w.copy)
                 if output:
                     yield output[0], np.ascontiguousarray(output[1].swapaxes(1, 2))
-                for f in range(accessor.n_streams):
-                    x, residual = X[f, position], inner_products(w[f], X[f, position]) - y[f, position]
+                for f in range(0, accessor.n_streams, together):
+                    of = slice(f, f + together)
+                    x, target = X[of, position, None], y[of, position, None]
+                    residual = inner_products(w[of], x) - target
                     if self.update == "ogd":
-                        w[f] = aerr_update(w[f], residual, x, settings["B"], settings["eta"])
+                        w[of] = aerr_update(w[of], residual, x, settings["B"], settings["eta"])
                     else:
-                        theta[f] = aelr_update(theta[f], residual, x, settings["eta"])
-                        w[f] = aelr_regressor(theta[f], settings["B"])
+                        theta[of] = aelr_update(theta[of], residual, x, settings["eta"])
+                        w[of] = aelr_regressor(theta[of], settings["B"])
 
     def theory(self, run: RunContext, B: float | None) -> Mapping[str, float]:
         """Return the step size of Hazan & Koren 2012 for exact gradients."""
@@ -122,6 +125,9 @@ class ExactGradientLearner(Learner):
 
 _BLOCK_VALUES = 2**18
 """Attribute values of one stream in a block."""
+
+_WEIGHTS_TOGETHER = 2**14
+"""Weights of streams that take a step together: NumPy's calls take longer than few weights do, and many are not cached."""
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
 
