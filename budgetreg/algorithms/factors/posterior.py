@@ -466,6 +466,9 @@ _PART = 2**20
 _SUMMED = 2**18
 """Products summed in float32 at a time, before the sums are added in float64."""
 
+_PACKED = 1000
+"""Rows of which `packed` forms the products at a time, which then stay in the cache; by powers of two they would not."""
+
 
 @dataclass(frozen=True)
 class ArrangedBlock:
@@ -626,10 +629,11 @@ def _by_column(
 def packed(z: np.ndarray) -> np.ndarray:
     """Return the products ``z_i z_j`` with i <= j of each row, in the order of `numpy.triu_indices`."""
     T, q = z.shape
-    products, start = np.empty((T, q * (q + 1) // 2), z.dtype), 0
-    for j in range(q):
-        np.multiply(z[:, j:], z[:, j, None], out=products[:, start : start + q - j])
-        start += q - j
+    products = np.empty((T, q * (q + 1) // 2), z.dtype)
+    for start in range(0, T, _PACKED):
+        of = slice(start, start + _PACKED)
+        factors = np.ascontiguousarray(z[of].T)
+        products[of] = np.concatenate([factors[j:] * factors[j] for j in range(q)]).T
     return products
 
 
