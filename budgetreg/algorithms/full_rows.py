@@ -127,7 +127,7 @@ _BLOCK_VALUES = 2**18
 """Attribute values of one stream in a block."""
 
 _WEIGHTS_TOGETHER = 2**14
-"""Weights of streams that take a step together: NumPy's calls take longer than few weights do, and many are not cached."""
+"""Weights that take a step together: NumPy's calls take longer than few weights do, and many leave the cache."""
 
 _PROBLEMS = {"ridge": "least squares in the 2-ball", "lasso": "least squares in the 1-ball"}
 

@@ -354,13 +354,13 @@ def _by_score(regression: TargetRegression, tails: float, *chains: Draws) -> Dra
     return Draws(*(sum(share * x for share, x in zip(shares, of, strict=True)) for of in zip(*chains, strict=True)))
 
 
-# The average of the factor model's regressor and of this regression. The regression fits errors of M as well, and counts
-# as far as it is clearly better: by the difference of log likelihoods of the targets revealed, less what it owes to the
-# weights being fitted to these targets, which is their effective number, and less two standard errors. Where tails are
-# heavy, errors of M weigh as much as if examples were fewer, and so does the number of weights. All that is deducted
-# counts by the share of pairs of attributes that examples do not show, for which the regression relies on M: otherwise
-# a few incomplete examples among complete ones would take away what the complete ones have shown. If all examples are
-# complete, nothing is deducted.
+# The average of the factor model's regressor and of this regression. The regression fits errors of M as well, and
+# counts as far as it is clearly better: by the difference of log likelihoods of the targets revealed, less what it owes
+# to the weights being fitted to these targets, which is their effective number, and less two standard errors. Where
+# tails are heavy, errors of M weigh as much as if examples were fewer, and so does the number of weights. All that is
+# deducted counts by the share of pairs of attributes that examples do not show, for which the regression relies on M:
+# otherwise a few incomplete examples among complete ones would take away what the complete ones have shown. If all
+# examples are complete, nothing is deducted.
 
 _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
@@ -462,7 +462,9 @@ def average_regressors(
         explained = float(shared @ np.linalg.solve(M, shared))
         covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
         second[f] = covariance + np.outer(first[f], first[f])
-    outputs = standardised.regressors(Moments(first, second), centred=centred, intercept=intercept, inflation=known.inflation)
+    outputs = standardised.regressors(
+        Moments(first, second), centred=centred, intercept=intercept, inflation=known.inflation
+    )
     # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
     # model are stated, with more noise.
     joint = Moments(

@@ -467,7 +467,7 @@ _SUMMED = 2**18
 """Products summed in float32 at a time, before the sums are added in float64."""
 
 _PACKED = 1000
-"""Rows of which `packed` forms the products at a time, which then stay in the cache; by powers of two they would not."""
+"""Rows of which `packed` forms the products at a time; they stay in the cache, which powers of two would not."""
 
 
 @dataclass(frozen=True)
