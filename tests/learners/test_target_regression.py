@@ -475,7 +475,8 @@ def test_the_average_equals_a_listing(k: int, noise: float, fits: bool, centred:
     assert share == 0 if fits or k == 3 else share > 0.5
     w = share * draws.mean + (1 - share) * by_factors
 
-    np.testing.assert_array_equal(factors[1], inflation)
+    np.testing.assert_array_equal(factors[1][live], (share + (1 - share) * inflation if k == d else inflation)[live])
+    assert factors[1][3] == np.inf
     np.testing.assert_array_equal(first[:d], given.first[1, :d])
     np.testing.assert_allclose(second[:d, :d], given.second[1, :d, :d], rtol=1e-12)
     assert first[d] == pytest.approx(given.first[1, d] if intercept else origin[1, d] + mean[live] @ w)

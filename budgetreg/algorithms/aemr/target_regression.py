@@ -439,7 +439,7 @@ def average_regressors(
     standardised, moments = known.standardised, known.moments
     origin = standardised.origin(moments, centred=centred, intercept=intercept)
     # Moments whose solution is the average: those of the target are what the average implies, as if it were right.
-    first, second = moments.first.copy(), moments.second.copy()
+    first, second, inflation = moments.first.copy(), moments.second.copy(), known.inflation.copy()
     complete = np.zeros(len(first), dtype=bool)
     for f, regression, draws in _solved(known, origin, rngs, for_draws=False):
         live, complete[f] = regression.live, regression.complete
@@ -452,6 +452,8 @@ def average_regressors(
         clear = gains.sum() - (1 - regression.seen) * owed
         share = float(1 - np.exp(-max(0.0, clear)))
         w = share * draws.mean + (1 - share) * by_factors
+        if complete[f]:  # whose regression depends on no unit
+            inflation[f, live] = share + (1 - share) * inflation[f, live]
         level, shared = float(mean[live] @ w), M @ w
         if intercept:  # predictions go through the target's mean where attributes are at their origin
             shared += mean[live] * level
@@ -462,9 +464,7 @@ def average_regressors(
         explained = float(shared @ np.linalg.solve(M, shared))
         covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
         second[f] = covariance + np.outer(first[f], first[f])
-    outputs = standardised.regressors(
-        Moments(first, second), centred=centred, intercept=intercept, inflation=known.inflation
-    )
+    outputs = standardised.regressors(Moments(first, second), centred=centred, intercept=intercept, inflation=inflation)
     # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
     # model are stated, with more noise.
     joint = Moments(
