@@ -35,7 +35,7 @@ def test_all_attributes_of_many_examples_give_least_squares():
     assert (w - best) @ (X.T @ X) @ (w - best) <= 0.02 * best @ (X.T @ X) @ best
 
 
-def test_complete_rows_give_the_regression_alone_and_run_no_chain(monkeypatch):
+def test_complete_rows_with_little_noise_give_the_regression_alone_and_run_no_chain(monkeypatch):
     """Also a pilot, and with a row that is not complete the factor model is needed."""
 
     def refused(*arguments):
@@ -57,7 +57,7 @@ def test_complete_rows_give_the_regression_alone_and_run_no_chain(monkeypatch):
     units = np.sqrt(60 * X.var(axis=0) + 3 * X.var(axis=0).mean())
     for of_stream, draws in zip(w * units, solved, strict=True):
         directions = (v / np.linalg.norm(v) for v in (of_stream, draws.mean))
-        np.testing.assert_allclose(*directions, rtol=1e-9)
+        np.testing.assert_allclose(*directions, rtol=1e-4)
     with pytest.raises(AssertionError, match="a chain is run"):
         aemr(X, y, orders, 3)
 

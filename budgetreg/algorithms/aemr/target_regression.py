@@ -360,7 +360,8 @@ def _by_score(regression: TargetRegression, tails: float, *chains: Draws) -> Dra
 # tails are heavy, errors of M weigh as much as if examples were fewer, and so does the number of weights. All that is
 # deducted counts by the share of pairs of attributes that examples do not show, for which the regression relies on M:
 # otherwise a few incomplete examples among complete ones would take away what the complete ones have shown. If all
-# examples are complete, nothing is deducted.
+# examples are complete, nothing is deducted, and the other regressor is that of `StandardisedEntries.sample_moments`,
+# which is ridge's.
 
 _ERRORS = 2.0
 """Standard errors that the difference must exceed."""
