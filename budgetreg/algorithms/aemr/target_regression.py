@@ -312,8 +312,6 @@ def solve(
         _chains(regressions, rngs, shares, large=large, exact=not for_draws)
         for large in ((True,) if regressions[0].complete else (True, False))
     ]
-    if len(chains) == 1:
-        return chains[0]
     return [_by_score(*of) for of in zip(regressions, tails, *chains, strict=True)]
 
 
