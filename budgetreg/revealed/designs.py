@@ -278,10 +278,10 @@ _ROUNDS = 50
 def regression_weights(spread: np.ndarray, w: np.ndarray, parts: np.ndarray | None = None) -> np.ndarray:
     """Return weights of attributes for a regression from what is known of it; a rule of this project.
 
-    Equal parts of the weight are proportional to ``s_i^.7``, to ``|w_i| s_i`` and, if `parts` are given, to these, the
+    Equal parts of the weight are proportional to ``s_i^.7``, to ``|w_i| s_i`` and, if `parts` are given, to these
     squares. Attributes that vary may hold information that is not known yet. For those with a large part in the
     prediction errors cost most. Hundreds of small weights that are noise have little of the squares, and an attribute
-    of which nothing is known has much.
+    of which nothing is known has much of their posterior means.
 
     Parameters
     ----------

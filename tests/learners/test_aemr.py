@@ -50,14 +50,14 @@ def test_complete_rows_with_little_noise_give_the_regression_alone_and_run_no_ch
 
     monkeypatch.setattr(target_regression, "solve", noted)
     monkeypatch.setattr(Posterior, "moments", refused)
-    X, y = line(60, 4)
+    X, y = line(60, 4, noise=0.1)
     orders = shuffled(2, 60)
     w, _ = aemr(X, y, orders[:, 5:], 4, pilot=orders[:, :5], centred=True, intercept=True)
     assert len(solved) == 2
     units = np.sqrt(60 * X.var(axis=0) + 3 * X.var(axis=0).mean())
     for of_stream, draws in zip(w * units, solved, strict=True):
         directions = (v / np.linalg.norm(v) for v in (of_stream, draws.mean))
-        np.testing.assert_allclose(*directions, rtol=1e-4)
+        np.testing.assert_allclose(*directions, rtol=1e-9)
     with pytest.raises(AssertionError, match="a chain is run"):
         aemr(X, y, orders, 3)
 
