@@ -4,7 +4,7 @@ A claim is a statistic of curves and a region in which it must lie. One rule dec
 statistic's interval lies in the region, fails if it lies outside, and is undecided otherwise. The kinds are:
 
 - ``below``: a lies below b, or below ``times`` b, wherever both have a curve
-- ``buys_more``: a lies below b at any spending, also where one curve has ended or that of b has not begun
+- ``below_at_any_spending``: a lies below b at any spending, also where one curve has ended or that of b has not begun
 - ``ratio``: of the error of a to that of b
 - ``spread``: the ratio of their standard deviations
 - ``slope``: of a, or of its excess over ``above``, on log axes
@@ -31,6 +31,7 @@ from budgetreg.analysis.comparisons import ACROSS, Incomparable, Means, Resample
 from budgetreg.analysis.intervals import Estimate, basic, of_largest, of_ratio, of_share, weights
 from budgetreg.common.errors import ConfigError, nearest
 from budgetreg.config.options import (
+    FORMER,
     FRACTION,
     LIST,
     MAPPING,
@@ -159,7 +160,7 @@ def _below(case: Case) -> Estimate:
     return of_largest(a.at(points) - case.options["times"] * b.at(points), case.comparison.repetitions)
 
 
-def _buys_more(case: Case) -> Estimate:
+def _below_at_any_spending(case: Case) -> Estimate:
     """Return the largest amount by which a exceeds b, at any spending from the start of a, or from a later point, on.
 
     The error of b is 1 before its curve begins, and a curve keeps its last error beyond its end.
@@ -360,7 +361,7 @@ _BEGIN = ("from", "from_examples")
 _ALONG_EXAMPLES = replace(_COMMON["x"], default="examples")
 KINDS: Mapping[str, ClaimKind] = {
     "below": ClaimKind(_keys("a", "b", *_BEGIN, "times"), _negative, _below),
-    "buys_more": ClaimKind(_keys("a", "b", *_BEGIN), _negative, _buys_more),
+    "below_at_any_spending": ClaimKind(_keys("a", "b", *_BEGIN), _negative, _below_at_any_spending),
     "ratio": ClaimKind(_keys("a", "b", "within", "minus", "at"), _within, _ratio),
     "spread": ClaimKind(_keys("a", "b", "within", "at"), _within, _spread),
     "slope": ClaimKind(_keys("a", *_BEGIN, "within", "above"), _within, _slope),
@@ -512,6 +513,8 @@ def parse(entry: Mapping[str, Any]) -> Claim:
         If a key is unknown or missing, or a value is invalid.
     """
     name, kind = entry["id"], entry["kind"]
+    if str(kind) in FORMER["kind"]:
+        raise ConfigError(f"claims: {name}: kind {kind}: is now {FORMER['kind'][kind]}")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"claims: {name}: {kind}: no such kind{nearest(str(kind), KINDS)}; kinds: {', '.join(KINDS)}")
     filled = checked(entry, KINDS[kind].options, f"claims: {name}: ")

@@ -114,6 +114,8 @@ def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     --------
     >>> "unknown algo 'aelrr'" + nearest("aelrr", ["aelr", "ridge"])
     "unknown algo 'aelrr' (did you mean 'aelr'?)"
+    >>> nearest("aerl", ["aer", "aelr"])
+    " (did you mean 'aelr'?)"
     >>> nearest("zebra", ["aelr", "ridge"])
     ''
     >>> nearest("\N{LATIN SMALL LETTER A WITH DIAERESIS}", ["a", "a\N{COMBINING DIAERESIS}"]).encode("ascii", "ignore")
@@ -123,5 +125,6 @@ def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     for choice in choices:
         if choice != word and unicodedata.normalize("NFC", choice) == unicodedata.normalize("NFC", word):
             return f" (did you mean {quoted(prefix + choice)} in another Unicode form, {choice!a}?)"
-    matches = difflib.get_close_matches(word, choices, n=1)
+    exchanged = [choice for choice in choices if choice != word and sorted(choice) == sorted(word)]
+    matches = exchanged or difflib.get_close_matches(word, choices, n=1)
     return f" (did you mean {quoted(prefix + matches[0])}?)" if matches else ""

@@ -405,8 +405,8 @@ def _unknown_option(path: str, offered: Iterable[str]) -> ConfigError:
     # The name of a recipe contains a slash, and Hydra lists only the choices on one level.
     group, option = (top, rest) if top in catalogue.groups() else path.rpartition("/")[::2]
     choices = catalogue.options(group) if group in catalogue.groups() else sorted(offered)
-    if group == "tuning" and option in FORMER:
-        return ConfigError(f"tuning={option}: is now tuning={FORMER[option]}")
+    if option in FORMER.get(group, {}):
+        return ConfigError(f"{group}={option}: is now {group}={FORMER[group][option]}")
     kind, hint = group.rpartition("/")[2], nearest(option, choices)
     return ConfigError(f"{group}={option}: no such {kind}{hint}; choices: {', '.join(choices)}")
 

@@ -309,8 +309,12 @@ BACKEND: Options = {
 _WIDEN = Option("the number of times that a grid may be widened", whole(0) | NOTHING, default=0, null_for_own_data=3)
 
 TUNINGS = ("cv", "theory", "fixed", "paid")
-FORMER = {"honest": "paid"}
-"""Former names of tunings, which runs have recorded."""
+FORMER = {
+    "tuning": {"honest": "paid"},
+    "experiment": {"aefa/laws": "aefa/distributions", "aemr/laws": "aemr/distributions"},
+    "kind": {"buys_more": "below_at_any_spending"},
+}
+"""Former names of tunings, which runs have recorded, of recipes, and of kinds of claims, with those they have now."""
 RADIUS = "B"
 """The radius: with tuning=theory it may be given; otherwise cross-validation chooses it."""
 

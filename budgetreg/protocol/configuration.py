@@ -260,8 +260,8 @@ def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None
         if key != "dataset.root" or "root" in tree.get("dataset", {}):
             put(tree, key, value)
     tuning = tree.get("tuning", {})
-    if tuning.get("name") in FORMER:
-        tuning["name"] = FORMER[tuning["name"]]
+    if tuning.get("name") in FORMER["tuning"]:
+        tuning["name"] = FORMER["tuning"][tuning["name"]]
     return assembled(tree)
 
 

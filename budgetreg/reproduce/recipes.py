@@ -16,7 +16,7 @@ from budgetreg.analysis.claims import Claim, Published, parse_all
 from budgetreg.common.errors import ConfigError, nearest
 from budgetreg.config import catalogue
 from budgetreg.config.composition import Composer, combinations
-from budgetreg.config.options import TOP, checked
+from budgetreg.config.options import FORMER, TOP, checked
 from budgetreg.figures.specification import Drawing
 from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, validate
@@ -94,6 +94,8 @@ def read_recipe(name: str, given: Mapping[str, Any] | None = None) -> Recipe:
     ConfigError
         If there is no such recipe, or it has a mistake; the message names the recipe.
     """
+    if name in FORMER["experiment"]:
+        raise ConfigError(f"{name}: is now {FORMER['experiment'][name]}")
     if name not in names():
         raise ConfigError(f"{name}: no such recipe{nearest(name, names())}; recipes: {', '.join(names())}")
     try:

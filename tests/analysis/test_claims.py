@@ -101,9 +101,9 @@ def test_below_compares_curves_only_where_both_exist() -> None:
     assert verdict(BELOW, a, series("b", falling(0.6), examples=EXAMPLES[-1:])) == "undecided"
 
 
-def test_buys_more_compares_curves_at_any_spending() -> None:
+def test_below_at_any_spending_compares_curves_at_any_spending() -> None:
     """The first curve ends before the second begins. Until then, the second has error 1; the first keeps its last."""
-    more = {**BELOW, "kind": "buys_more"}
+    more = {**BELOW, "kind": "below_at_any_spending"}
     a = series("a", lambda m: np.where(m <= 10, 1.1, 0.5), examples=EXAMPLES[:4], shared=0)
     b = series("b", lambda m: 0.6 + 0 * m, examples=EXAMPLES[4:], shared=0)
     assert verdict(BELOW, a, b) == "undecided"

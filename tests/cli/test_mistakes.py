@@ -61,6 +61,8 @@ WORDS = [
     ("run dataset=file dataset.path=a(1).csv", 2, "put special characters in quotes: \"dataset.path='a(1).csv'\""),
     ("run algo=aelrr", 2, "algo=aelrr: no such algo (did you mean"),
     ("run experiment=hazan_koren_2012/fig3", 2, "(did you mean 'hazan_koren_2012/fig2'?); choices: aefa/"),
+    ("run tuning=honest", 2, "tuning=honest: is now tuning=paid"),
+    ("run experiment=aemr/laws", 2, "experiment=aemr/laws: is now experiment=aemr/distributions"),
     ("run kk=4", 2, "kk: no such key (did you mean 'k'?); keys: "),
     ("run dataset=diabetes unit=EUR", 2, "unit: no such key (did you mean 'dataset.unit'?); keys: "),
     ("run algo=ridge algo.splt=even", 2, "algo.splt: no such key (did you mean 'algo.split'?); keys: algo.name"),

@@ -106,7 +106,7 @@ def test_words_are_those_of_the_field(paths, texts) -> None:
     [
         ("The law of\nthe data tells little.", 2),
         ("What it puts out is\nhonest.", 2),
-        ("a power law, `tuning=honest`, [a page](laws.md), aemr/distributions", 0),
+        ("a power law, `tuning=honest`, [a page](laws.md), aemr/laws", 0),
         ("Draw again: attributes are expensive.", 0),
     ],
 )

@@ -269,9 +269,12 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
         return message
 
     assert "did you mean 'paper/toy'" in refused("paper/toys")
+    assert refused("aemr/laws") == "budgetreg: aemr/laws: is now aemr/distributions\n"
     assert "reproduce follows the recipe" in refused("paper/toy", "repetitions=3")
     recipe.write_text(RECIPE.replace("kind: below", "kind: under"))
     assert "paper/toy: claims: ridge_below: under: no such kind" in refused("paper/toy")
+    recipe.write_text(RECIPE.replace("kind: below", "kind: buys_more"))
+    assert "ridge_below: kind buys_more: is now below_at_any_spending\n" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("panels:", "panles:"))
     assert "figure.panles: no such key (did you mean 'panels'?)" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("x_scale", "x: piad, x_scale"))
