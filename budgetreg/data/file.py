@@ -574,7 +574,8 @@ def _as_target(
     numeric = column.dtype.kind in "iuf" or (column.dtype.kind == "b" and column.nunique() < 2)
     values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
-    if not numeric and len(distinct) != 2:
+    commas = not numeric and any(map(comma_fault, distinct)) and all(is_number(x) or comma_fault(x) for x in distinct)
+    if not numeric and (len(distinct) != 2 or commas):
         row = next((row for row, value in enumerate(values) if not is_number(value)), None)
         if row is not None:
             need = comma_fault(values[row]) or f"is not a number (text needs exactly two values, not {len(distinct)})"

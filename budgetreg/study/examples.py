@@ -13,7 +13,7 @@ from budgetreg.common.files import at_home
 from budgetreg.common.notices import plural
 from budgetreg.data.attributes import UNIT, Columns, ranges_in
 from budgetreg.data.file import read_sheet
-from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, sheet_of, shown, text_of
+from budgetreg.data.tables import Sheet, comma_fault, fault_of, is_empty, number_of, sheet_of, shown, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -422,7 +422,7 @@ def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
             continue
         if isinstance(target, str):
             labels.add(target)
-            shown_, others, fault = quoted(target), "numbers", ""
+            shown_, others, fault = quoted(target), "numbers", fault_of(target) if comma_fault(target) else ""
         else:
             numeric, shown_, others, fault = True, f"{target:g}", "labels", fault_of(target)
         where, rule = examples.sheet.where(row, examples.target), "targets are all numbers, or text with two labels"
@@ -495,7 +495,7 @@ def _rows(sheet: Sheet, column: str) -> dict[str, int]:
 def _target(cell: object) -> Target | None:
     if is_empty(cell):
         return None
-    number = number_of(cell)
+    number = None if isinstance(cell, bool | np.bool_) else number_of(cell)
     return text_of(cell) if number is None else number
 
 

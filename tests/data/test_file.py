@@ -199,6 +199,7 @@ def test_a_constant_target_is_unpredictable(tmp_path: Path) -> None:
         ("a;b;y\n1;2;3\n1;2,5;3\n", ["line 3", "'b'", "'2,5'", "decimal comma", "point"]),
         ("a;b;y\n1;2;3\n1;-1.234,5;3\n", ["'-1.234,5'", "decimal comma"]),
         ("a;b;y\n1;2;3\n1;2;0,5\n1;2;4\n", ["'y'", "line 3", "'0,5'", "decimal comma"]),
+        ("a;b;y\n1;2;3\n1;2;0,5\n4;1;0,5\n", ["'y'", "line 3", "'0,5'", "decimal comma"]),
         ("a,b,y\n1,5,2,5,3,5\n", ["more fields than the header", "decimal comma"]),
         ("a,b,y\n1,2,3\n1,2,inf\n", ["'y'", "data row 2", "infinite"]),
         ("a,b,y\n1,2,3\n1,2,4\n1,2,oops\n", ["'y'", "data row 3", "'oops'", "two values"]),
