@@ -253,7 +253,7 @@ def test_two_labels_are_two_valued(path: Path) -> None:
         assert created(path.with_name(name), examples=examples, targets=targets).state().labels == labels
     answers = created(path.with_name("answers"), examples=examples, targets=[True, np.bool_(False), None, True])
     assert answers.state().labels == ("False", "True")
-    with pytest.raises(DataError, match="'0,5' has a decimal comma|'1,5' has a decimal comma"):
+    with pytest.raises(DataError, match="'0,5' has a decimal comma"):
         created(path.with_name("commas"), examples=examples, targets=["0,5", "1,5", "0,5", "1,5"])
     with pytest.raises(DataError, match="target 'dead': there would be 3 labels"):
         study.add(["p2"], targets=["dead"])
