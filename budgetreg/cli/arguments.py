@@ -133,7 +133,8 @@ def whole_number(name: str, text: str, least: int) -> int:
         If the text is no whole number, or below `least`.
     """
     if not is_whole(text, least):
-        raise ConfigError(f"{name}={cut(text)}: must be a whole number of at least {least}")
+        digits = ", and of at most 18 digits" if text.isdecimal() and len(text) > 18 else ""
+        raise ConfigError(f"{name}={cut(text)}: must be a whole number of at least {least}{digits}")
     return int(text)
 
 

@@ -296,6 +296,8 @@ class BudgetEstimator(BaseEstimator):
         """Return the values that a function observes, and the targets."""
         if d is None or y is None:
             raise ValueError("fit(observe, y=y, n_features=d): y and n_features are needed with a callable")
+        if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
+            raise ValueError(f"n_features={d}: must be a whole number of at least 1")
         target = self._targets(y) if self._learner.predicts else None
         shape = (len(y), d)
         values = np.full(shape, np.nan) if known is None else np.array(plain(known, "known"), dtype=np.float64)

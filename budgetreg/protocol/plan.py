@@ -439,8 +439,8 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
 def of_unknown_scale(way: str = "divide them by their known ranges, with scale='none'") -> str:
     """Return why attributes are left out, and what to do; their names are to follow."""
     return (
-        "some attributes are left out, as the values seen do not show how large others will be (they are nearly equal, "
-        f"or spread over decades); {way}, or take logarithms"
+        "some attributes are left out, as the values seen do not show how large others will be (they are tiny, nearly "
+        f"equal, or spread over decades); {way}, or take logarithms"
     )
 
 

@@ -18,8 +18,10 @@ share of the target's variance that the score explains. Hence the two means of t
     log(P / (1 - P)) = log(p / (1 - p)) + (m1 - m0) (s - (m0 + m1) / 2) / v
                      = log(p / (1 - p)) + (1 - 2 p) / (2 p (1 - p)) + s / (2 p (1 - p) (1 - R^2)),
 
-so that a regressor needs two more numbers, ``p`` and ``R^2``. Shrunk regressors, and those whose parameters were
-cross-validated, have ``Cov(s, y) = Var s`` nearly; a regressor that overfits has not, and is surer than it should be.
+so that a regressor needs two more numbers, ``p`` and ``R^2``. Of an incomplete row the score is its expectation given
+what is present, which explains less: of ``Var s``, the part ``w'V w`` is left, V the covariance of x given that. Shrunk
+regressors, and those whose parameters were cross-validated, have ``Cov(s, y) = Var s`` nearly; one that overfits has
+not, and is surer than it should be.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from budgetreg.algorithms.conditional import conditional_variances
 from budgetreg.data.dataset import BLOCK_ENTRIES, row_blocks
 from budgetreg.metering.table import Origin, Table
 
@@ -118,7 +121,7 @@ def spread(table: Table, rows: np.ndarray, cells: np.ndarray) -> tuple[np.ndarra
     return mean, np.sqrt(squares / np.maximum(count, 1)), int(count.sum())
 
 
-def probability(scores: np.ndarray, share: float, explained: float) -> np.ndarray:
+def probability(scores: np.ndarray, share: float, explained: float | np.ndarray) -> np.ndarray:
     """Return the probability of the label +1 for each score, shape (n,), between 0 and 1.
 
     Parameters
@@ -126,15 +129,33 @@ def probability(scores: np.ndarray, share: float, explained: float) -> np.ndarra
     scores : ndarray of float, shape (n,)
     share : float
         Share p of the label +1, between 0 and 1.
-    explained : float
-        Share R^2 of the target's variance that the score explains, at least 0 and below 1. If it is 0, every
+    explained : float or ndarray of float, shape (n,)
+        Share R^2 of the target's variance that the score explains, at least 0 and below 1. Where it is 0, the
         probability is the share of the label.
     """
-    if explained == 0:
+    if not np.any(explained):
         return np.full(len(scores), share)
     unit = 2 * share * (1 - share)
     logits = np.log(share / (1 - share)) + (1 - 2 * share) / unit + scores / (unit * (1 - explained))
-    return 1 / (1 + np.exp(-np.clip(logits, -700, 700)))
+    return np.where(explained, 1 / (1 + np.exp(-np.clip(logits, -700, 700))), share)
+
+
+def explained_of_rows(explained: float, covariance: np.ndarray, w: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Return the share R^2 that the scores of incomplete rows explain, shape (n,).
+
+    Parameters
+    ----------
+    explained : float
+        That of complete rows.
+    covariance : ndarray of float, shape (d, d)
+        Of the attributes.
+    w : ndarray of float, shape (d,)
+    X : ndarray of float, shape (n, d)
+        NaN marks what is unknown.
+    """
+    signal = float(w @ covariance @ w)
+    hidden = conditional_variances(covariance, w, X)
+    return explained * np.clip(1 - hidden / (signal or 1.0), 0.0, 1.0)
 
 
 def calibrated(y: np.ndarray, explained: float, examples: int) -> dict[str, np.ndarray]:

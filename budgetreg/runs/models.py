@@ -21,7 +21,7 @@ from budgetreg.data.file import FORMATS, opener, parse_file
 from budgetreg.data.formats import DAMAGE, first_index, open_libsvm, read_npz
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import NO_TARGET, ChunkedTable, Request, data_row, one_line, reading, shown
-from budgetreg.protocol.prediction import probability
+from budgetreg.protocol.prediction import explained_of_rows, probability
 from budgetreg.runs.journal import read_journal
 from budgetreg.runs.manifest import read_tables, run_manifest
 from budgetreg.runs.tables import MODEL, MODEL_ARRAYS, MODELS, PREDICTION_COLUMNS, as_csv
@@ -307,15 +307,17 @@ def _applied(learned: Arrays, data: Dataset, columns: np.ndarray) -> tuple[np.nd
     probabilities = np.empty(len(data.y)) if "labels" in learned else None
     for rows in row_blocks(np.arange(len(data.y)), data.X.shape[1]):
         X = as_values(data.X).rows(rows).astype(np.float64)[:, columns]
-        whole = [X] * len(learned["w"])
+        whole, explained = [X] * len(learned["w"]), list(learned.get("explained", ()))
         if data.available is not None:
             X[~data.available[rows][:, columns]] = np.nan
             whole = [conditional_means(m, C, X) for m, C in zip(learned["mean"], learned["covariance"], strict=True)]
+            given = zip(explained, learned["covariance"], learned["w"], strict=False)
+            explained = [explained_of_rows(share, C, w, X) for share, C, w in given]
         with np.errstate(over="ignore", invalid="ignore"):
             each = [b + (X - c) @ w for X, w, b, c in zip(whole, *(learned[name] for name in "wbc"), strict=True)]
             values[rows] = np.mean(each, axis=0)
             if probabilities is not None:
-                each = list(map(probability, each, learned["share"].tolist(), learned["explained"].tolist()))
+                each = list(map(probability, each, learned["share"].tolist(), explained))
                 probabilities[rows] = np.mean(each, axis=0)
     return values, probabilities
 

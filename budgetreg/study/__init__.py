@@ -1,7 +1,7 @@
 """A study: one file that records what was bought of each example, and recommends what to buy next."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,11 +20,21 @@ from budgetreg.study.examples import (
     new_examples,
     price_list,
     sheet_from,
+    texts_of,
     with_column,
     with_targets,
 )
 from budgetreg.study.file import LOGS, StudyFile
-from budgetreg.study.model import EXPORTED, LEARNER, check_learner, estimator_of, fitted, joint_of, model_file
+from budgetreg.study.model import (
+    EXPORTED,
+    LEARNER,
+    check_learner,
+    estimator_of,
+    fitted,
+    joint_of,
+    labels_of,
+    model_file,
+)
 from budgetreg.study.orders import COLUMNS, Order, ask, cancel, next_cells, order_of, propose
 from budgetreg.study.results import Recorded, exclude, record
 from budgetreg.study.state import (
@@ -46,6 +56,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from budgetreg.estimators import BudgetRegressor
+
+
+_MOST = 10**18
+"""What whole numbers are less than: a study's file holds no larger ones."""
 
 
 class Study:
@@ -145,11 +159,11 @@ class Study:
         DataError
             If a table or a list cannot be used.
         """
-        id, drop, words = text_of(id), list(map(text_of, drop)), list(map(text_of, missing_values))
+        id, drop, words = text_of(id), texts_of(drop), texts_of(missing_values)
         sheet = examples_sheet(examples, id, drop).emptied(words, {id or ID})
         sheet, target = with_targets(sheet, targets, id or ID)
         rows = examples_of(sheet, target, id)
-        offered, unit = attributes_of(rows, attributes, costs, groups, ranges, unit, drop)
+        offered, unit = attributes_of(rows, texts_of(attributes), costs, groups, ranges, unit, drop)
         check_learner(algo)
         create(at_home(path), rows, offered, unit, _whole("seed", seed, 0), algo, words)
         return cls(path)
@@ -183,7 +197,8 @@ class Study:
         Parameters
         ----------
         examples, targets, drop
-            As for `create`, with the names of the examples, and with the study's columns.
+            As for `create`, with the names of the examples, and with the study's columns. Targets by name may come
+            without examples; they are of examples that the study has.
         costs : mapping, str or Path, optional
             Prices from now on, as for `create`, of some attributes. Those that the study does not have are new.
         replace : bool
@@ -205,14 +220,16 @@ class Study:
             if costs is not None:
                 new = reprice(self._store, price_list(costs))
             names = [name for (name,) in self._store.rows("SELECT name FROM attributes ORDER BY number")]
-            sheet = examples_sheet([] if examples is None else examples, facts["id"], list(map(text_of, drop)))
+            # Targets by name alone are of examples that the study has.
+            alone = list(getattr(targets, "keys", list)())
+            sheet = examples_sheet(alone if examples is None else examples, facts["id"], texts_of(drop))
             sheet = sheet.emptied(words_of(facts), {facts["id"]})
             if targets is not None:
                 sheet = with_column(sheet, facts["target"], targets, facts["id"])
             # Not by their numbers: a second table begins to count again.
             sheet.column(facts["id"], "it names the examples")
             rows = examples_of(sheet, facts["target"], facts["id"], names)
-            return new | add(self._store, rows, replace)
+            return new | add(self._store, rows, replace, grow=examples is not None)
 
     def ask(
         self, spend: float, per_example: int | None = None, *, seed: int | None = None, order: int | None = None
@@ -337,7 +354,7 @@ class Study:
             raise ConfigError(f"decimal={decimal}: must be . or ,")
         if invoiced and refund:
             raise ConfigError("invoiced=true charges failed tests, and refund=true gives that back: choose one")
-        sheet = sheet_from(results, "the results").without(list(map(text_of, drop)))
+        sheet = sheet_from(results, "the results").without(texts_of(drop))
         with self._store.writing():
             return record(
                 self._store, sheet, replace=replace, free=free, invoiced=invoiced, refund=refund, decimal=decimal
@@ -357,7 +374,7 @@ class Study:
 
         Parameters
         ----------
-        examples, attributes : sequence of str
+        examples, attributes : str or sequence of str
             Their names.
         refund, undo : bool
             Whether the charges for them are cancelled; whether they can be ordered again instead.
@@ -376,7 +393,7 @@ class Study:
             raise ConfigError("undo=true orders again, and refund=true gives charges back: choose one")
         with self._store.writing():
             return sum(
-                exclude(self._store, column, list(map(text_of, names)), refund, undo)
+                exclude(self._store, column, texts_of(names), refund, undo)
                 for column, names in (("example", examples), ("attribute", attributes))
             )
 
@@ -417,11 +434,10 @@ class Study:
         DataError
             If too little is known.
         """
-        for spending in spendings:
-            if not 0 <= spending < float("inf"):
-                raise ConfigError(f"spending {spending}: must be a number of at least 0")
-        state = self.state()
-        return forecast_of(state, fitted(state), self._estimates(state).error, list(map(float, spendings)))
+        if not isinstance(spendings, Iterable):
+            raise ConfigError(f"spendings={spendings}: a sequence of numbers is needed")
+        amounts, state = [_amount(f"spending {spending}", spending) for spending in spendings], self.state()
+        return forecast_of(state, fitted(state), self._estimates(state).error, amounts)
 
     def estimates(self) -> Estimates:
         """Return estimates of the error and a forecast; the file keeps them, if it can be written.
@@ -472,15 +488,16 @@ class Study:
         DataFrame
             The name of each example (in the column `example`, if that of the study is called as one of the others), its
             `prediction`, the standard deviation `std` of the target around it, and of a
-            two-valued target, whose values are -1 and +1, the nearer `label`.
+            two-valued target, whose values are -1 and +1, the `label` whose probability is larger, as
+            ``budgetreg predict`` has it.
         """
         state = self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
-        learned = fitted(state) if model is None else joint_of(model)
+        learned = fitted(state) if model is None else joint_of(model, state)
         predictions = learned.predict(X)
         columns = {"prediction": predictions, "std": learned.deviations(X)}
         if len(state.labels) == 2:
-            columns["label"] = np.array(state.labels)[(predictions > 0).astype(int)]
+            columns["label"] = labels_of(learned, state, X, predictions)
         return _pandas().DataFrame({_id_beside(state, columns): names, **columns})
 
     def next(
@@ -508,11 +525,9 @@ class Study:
             which nothing is known, which can serve as one order for everyone. Examples for which nothing helps have
             no rows.
         """
-        if not spend >= 0:
-            raise ConfigError(f"spend={spend}: must be a number of at least 0")
-        state = self.state()
+        spend, state = _amount(f"spend={spend}", spend, limited=False), self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
-        learned, unknown = fitted(state) if model is None else joint_of(model), np.full((1, X.shape[1]), np.nan)
+        learned, unknown = fitted(state) if model is None else joint_of(model, state), np.full((1, X.shape[1]), np.nan)
         (for_all,) = next_cells(learned, unknown, state.costs, state.heads, state.discontinued)
         orders = next_cells(learned, X, state.costs, state.heads, state.discontinued, spend)
         place = {state.heads[each.attributes[0]]: at for at, each in enumerate(for_all, start=1)}
@@ -592,9 +607,24 @@ def _frame(order: Order) -> "pd.DataFrame":
 
 def _limits(spend: float, per_example: int | None, seed: int | None) -> tuple[float, int | None, int | None]:
     """Return what an order is asked for with, checked."""
-    if not 0 <= spend < float("inf"):
-        raise ConfigError(f"spend={spend}: must be a number of at least 0")
-    return float(spend), _whole("per_example", per_example, 1), _whole("seed", seed, 0)
+    return _amount(f"spend={spend}", spend), _whole("per_example", per_example, 1), _whole("seed", seed, 0)
+
+
+def _amount(named: str, amount: Any, *, limited: bool = True) -> float:
+    """Return an amount of money; unless it is limited it may be infinite.
+
+    Raises
+    ------
+    ConfigError
+        If it is no number of at least 0.
+    """
+    number = -1.0
+    if not isinstance(amount, str):
+        with suppress(TypeError, ValueError):
+            number = float(amount)
+    if not 0 <= number <= float("inf") or (limited and number == float("inf")):
+        raise ConfigError(f"{named}: must be a number of at least 0")
+    return number
 
 
 def _whole(key: str, number: Any, least: int) -> Any:
@@ -603,12 +633,12 @@ def _whole(key: str, number: Any, least: int) -> Any:
     Raises
     ------
     ConfigError
-        If it is another number, or below `least`.
+        If it is another number, below `least`, or too large.
     """
     if number is None:
         return None
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-        raise ConfigError(f"{key}={number}: must be a whole number of at least {least}")
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or not least <= number < _MOST:
+        raise ConfigError(f"{key}={number}: must be a whole number of at least {least}, and of at most 18 digits")
     return int(number)
 
 

@@ -348,11 +348,17 @@ def with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | S
 
     if isinstance(targets, Mapping | pd.Series):
         by_name = {text_of(name): target for name, target in targets.items()}
-        cells = [by_name.get(text_of(name)) for name in sheet.columns[id]]
-    else:
-        cells = list(targets)
-        if len(cells) != sheet.n:
-            raise ConfigError(f"targets: {len(cells)} for {plural(sheet.n, 'example')}")
+        names = dict.fromkeys(map(text_of, sheet.columns[id]))
+        unknown = [name for name in by_name if name not in names]
+        # The index of a series that merely counts its rows names nothing.
+        index: Any = getattr(targets, "index", None)
+        if unknown and not (index is not None and index.equals(pd.RangeIndex(sheet.n))):
+            raise ConfigError(f"targets: there is no example {quoted(unknown[0])}{nearest(unknown[0], names)}")
+        if not unknown:
+            targets = [by_name.get(text_of(name)) for name in sheet.columns[id]]
+    cells = list(targets)
+    if len(cells) != sheet.n:
+        raise ConfigError(f"targets: {len(cells)} for {plural(sheet.n, 'example')}")
     return Sheet(sheet.source, (*sheet.names, column), {**sheet.columns, column: cells}, sheet.place)
 
 
@@ -409,7 +415,7 @@ def new_examples(
 
 
 def check_targets(examples: Examples, known: Collection[Target] = ()) -> None:
-    """Refuse targets that are neither all numbers nor all of two labels, with those that are known already.
+    """Refuse targets that are neither all numbers nor all of two labels, with those that stay known.
 
     Raises
     ------
@@ -448,6 +454,11 @@ def _by_name(key: str, given: Mapping[str, Any]) -> dict[str, Any]:
         kind = type(given).__name__
         raise ConfigError(f"{key}: a mapping of attributes is needed, such as {{'age': ...}}, not a {kind}")
     return dict(zip(_names_of(key, given.keys()), (value for _, value in given.items()), strict=True))
+
+
+def texts_of(given: object) -> list[str]:
+    """Return several names, or a single one, as files have them."""
+    return list(map(text_of, given if isinstance(given, Iterable) and not isinstance(given, str) else [given]))
 
 
 def _names_of(key: str, given: Iterable[object]) -> list[str]:

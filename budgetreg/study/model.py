@@ -12,7 +12,7 @@ from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.notices import Notice
 from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
-from budgetreg.protocol.prediction import calibrated
+from budgetreg.protocol.prediction import calibrated, explained_of_rows, probability
 from budgetreg.runs.models import model_npz
 from budgetreg.study.state import State
 
@@ -180,8 +180,20 @@ def estimator_of(state: State) -> "BudgetRegressor":
     return estimator
 
 
-def joint_of(estimator: "BudgetRegressor") -> JointModel:
-    """Return the model in a fitted estimator."""
+def joint_of(estimator: "BudgetRegressor", state: State) -> JointModel:
+    """Return the model in an estimator that is fitted to the attributes of a study.
+
+    Raises
+    ------
+    ConfigError
+        If it is not.
+    """
+    if getattr(estimator, "covariance_", None) is None:
+        raise ConfigError("model: it has not learned how attributes are related: use what Study.fit returns")
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    if names != list(state.attributes):
+        of = f"{listed(list(map(quoted, names)))}, and" if names else "a table without names, and"
+        raise ConfigError(f"model: it was learned from {of} the study has other attributes: Study.fit learns them")
     return JointModel(
         estimator.mean_, estimator.covariance_, estimator.coef_, estimator.intercept_, estimator.noise_variance_
     )
@@ -208,6 +220,31 @@ def _able() -> list[str]:
     return sorted(able, key=lambda name: name != LEARNER)
 
 
+def labels_of(model: JointModel, state: State, X: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """Return the labels whose probability is larger, as ``budgetreg predict`` gives them, shape (n,).
+
+    Parameters
+    ----------
+    model : JointModel
+    state : State
+        A study of a two-valued target.
+    X : ndarray of float, shape (n, d)
+        NaN marks what is unknown.
+    predictions : ndarray of float, shape (n,)
+        The model's for these examples.
+    """
+    known = _calibrated(model, state)
+    explained = explained_of_rows(float(known["explained"]), model.covariance, model.w, X)
+    return np.array(state.labels)[(probability(predictions, float(known["share"]), explained) > 0.5).astype(int)]
+
+
+def _calibrated(model: JointModel, state: State) -> dict[str, np.ndarray]:
+    """Return what probabilities need, see `budgetreg.protocol.prediction.calibrated`."""
+    signal = float(model.w @ model.covariance @ model.w)
+    y = state.y[~np.isnan(state.y)]
+    return calibrated(y, signal / (signal + model.noise) if signal else 0.0, len(y))
+
+
 def model_file(model: JointModel, state: State) -> bytes:
     """Return the content of ``model.npz``; of a two-valued target, with what probabilities need.
 
@@ -222,9 +259,7 @@ def model_file(model: JointModel, state: State) -> bytes:
     arrays |= {"mean": model.mean, "covariance": model.covariance}
     labelled = len(state.labels) == 2
     if labelled:
-        signal = float(model.w @ model.covariance @ model.w)
-        y = state.y[~np.isnan(state.y)]
-        arrays |= calibrated(y, signal / (signal + model.noise) if signal else 0.0, len(y))
+        arrays |= _calibrated(model, state)
     labels = state.labels if labelled else ()
     return model_npz({0: arrays}, state.attributes, state.facts["target"], labels, comment=EXPORTED)
 

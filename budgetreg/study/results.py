@@ -15,7 +15,7 @@ from budgetreg.common.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
 from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
 from budgetreg.study.file import StudyFile
-from budgetreg.study.state import excluded_of, number_as_text, sums, words_of
+from budgetreg.study.state import excluded_of, number_as_text, ordered_prices, sums, words_of
 
 _CHARGED = ("order", "cost")
 """Columns of a file of results that decide what is charged, which it need not have."""
@@ -186,7 +186,7 @@ def record(
             elif result.cost not in (None, first.result.cost):
                 why = f"it has another cost in the same table: {sheet.place(first.result.row)}"
                 raise _wrong_cost(sheet, result, why)
-    by_invoice = _charge(sheet, purchases, prices.charged, events, replace)
+    by_invoice = _charge(sheet, purchases, prices.charged, prices.places, events, replace)
     recorded = []
     for key in events:
         value, order, paid = cells[key]
@@ -233,6 +233,7 @@ def _charge(
     sheet: Sheet,
     purchases: Mapping[_Pair, Mapping[_Pair, _Line]],
     charged: Mapping[_Pair, float],
+    places: Mapping[_Pair, tuple[_Pair, int | None]],
     events: dict[_Pair, list[Any]],
     replace: bool,
 ) -> int:
@@ -262,7 +263,8 @@ def _charge(
                 f"{sheet.where(line.result.row, 'cost')}: {before:.15g} was charged for {line.result.named} already, "
                 f"and this is {total:.15g}: replace=true charges that in its place, and an empty cost keeps the charge"
             )
-        events.setdefault(cell, ["invoice", *cell, line.before.order, None, None, None])[-1] = total - (before or 0.0)
+        at, order = places.get(purchase, (cell, line.before.order))
+        events.setdefault(at, ["invoice", *at, order, None, None, None])[-1] = total - (before or 0.0)
         invoiced += before is not None or not isclose(total, line.price)
     return invoiced
 
@@ -397,10 +399,15 @@ class _Prices:
         lines = store.rows("SELECT order_number, example, attribute, cost FROM lines")
         self.ordered: dict[tuple[int | None, int, int], float] = {tuple(cell): cost for *cell, cost in lines}
         """What each value costs by its line of an order."""
-        self._together = sums(((order, *self.purchase(cell)), cost) for order, *cell, cost in lines)
+        self._together = ordered_prices(store)
         paid = store.rows("SELECT example, attribute FROM cells WHERE paid")
-        charges = store.rows("SELECT example, attribute, cost FROM log WHERE cost IS NOT NULL")
-        costs = sums((self.purchase(cell), cost) for *cell, cost in charges)
+        charges = store.rows("SELECT example, attribute, order_number, cost FROM log WHERE cost IS NOT NULL")
+        costs = sums((self.purchase(cell), cost) for *cell, _, cost in charges)
+        placed = sums(((*cell, order), cost) for *cell, order, cost in charges)
+        self.places: dict[_Pair, tuple[_Pair, int | None]] = {
+            self.purchase(cell): (tuple(cell), order) for (*cell, order), cost in placed.items() if cost
+        }
+        """The cell and the order on which the charge of each purchase stands."""
         self.charged: dict[_Pair, float] = {unit: costs.get(unit, 0.0) for unit in map(self.purchase, paid)}
         """What was charged for each purchase with a charged value."""
 

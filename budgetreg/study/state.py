@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from budgetreg.common.errors import DataError, quoted
+from budgetreg.common.errors import DataError, nearest, quoted
 from budgetreg.data.tables import Sheet
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.examples import Examples, Target, by_number, check_targets, lost_zeros, priced, rows_of
@@ -121,8 +121,8 @@ class State:
 
     @property
     def prices(self) -> np.ndarray:
-        """What is charged for the next value of each purchase, shape (n, d): nothing if it is charged already."""
-        return np.where(self.charged, 0.0, self.costs)
+        """What another order pays for each purchase, shape (n, d): nothing if it is charged, or on order, already."""
+        return np.where(self.charged | self.by_unit(self.on_order), 0.0, self.costs)
 
 
 def state_of(store: StudyFile) -> State:
@@ -230,7 +230,7 @@ def create(
     create_file(path, [*tables, ("facts", list(facts.items()))])
 
 
-def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str, int]:
+def add(store: StudyFile, examples: Examples, replace: bool = False, grow: bool = True) -> dict[str, int]:
     """Add examples, targets and values that are known beforehand, which are free; what is there already stays.
 
     Parameters
@@ -241,6 +241,8 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
         What to add.
     replace : bool
         Whether a different target or value may take the place of a known one; the log keeps both.
+    grow : bool
+        Whether examples may be new.
 
     Returns
     -------
@@ -255,7 +257,9 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
     added = dict.fromkeys(("examples", "targets", "values", "replaced"), 0)
     rows = store.rows("SELECT name, number, target FROM examples")
     known: dict[str, tuple[int, Target | None]] = {name: (number, target) for name, number, target in rows}
-    check_targets(examples, {target for _, target in known.values() if target is not None})
+    given = {name for name, target in zip(examples.names, examples.targets, strict=True) if target is not None}
+    stay = {target for name, (_, target) in known.items() if target is not None and not (replace and name in given)}
+    check_targets(examples, stay)
     attributes: dict[str, int] = dict(store.rows("SELECT name, number FROM attributes"))
     cells = {
         (example, attribute): state if value is None else value
@@ -265,9 +269,10 @@ def add(store: StudyFile, examples: Examples, replace: bool = False) -> dict[str
     written = by_number(known)
     for row, (name, target) in enumerate(zip(examples.names, examples.targets, strict=True)):
         if name not in known:
-            if lost := lost_zeros(name, written):
+            lost = lost_zeros(name, written)
+            if lost or not grow:
                 where = examples.sheet.where(row, examples.id)
-                raise DataError(f"{where}: the study has no example {quoted(name)}{lost}")
+                raise DataError(f"{where}: the study has no example {quoted(name)}{lost or nearest(name, known)}")
             known[name] = len(known), None
             store.change("INSERT INTO examples VALUES (?, ?, NULL)", [(known[name][0], name)])
             log.append(("example", known[name][0], *[None] * 5))
@@ -365,11 +370,10 @@ def bill_of(store: StudyFile, state: State) -> StudyBill:
     )
     of_attributes = sums((head, cost) for head, _, cost in charges)
     of_orders = sums((number or UNORDERED, cost) for _, number, cost in charges)
+    ordered = ordered_prices(store)
     pending = store.rows(
-        "WITH units AS (SELECT example, head, MIN(CASE state WHEN 'on order' THEN order_number END) AS order_number "
-        "FROM cells JOIN attributes ON number = attribute GROUP BY example, head HAVING NOT MAX(paid)) "
-        "SELECT lines.cost FROM units JOIN lines USING (example, order_number) JOIN attributes ON number = attribute "
-        "WHERE attributes.head = units.head"
+        "SELECT MIN(CASE state WHEN 'on order' THEN order_number END) AS first, example, head "
+        "FROM cells JOIN attributes ON number = attribute GROUP BY example, head HAVING NOT MAX(paid) AND first"
     )
     counts = {
         "beforehand": state.known & ~state.paid,
@@ -400,7 +404,23 @@ def bill_of(store: StudyFile, state: State) -> StudyBill:
         rows.append({"order": number, "asked": asked, **row, "cost": cost, "cancelled": bool(cancelled)})
     columns = ["order", "asked", "paid", "on_order", "unavailable", "cost", "cancelled"]
     by_order = pd.DataFrame(rows, columns=columns)
-    return StudyBill(state.unit, state.spent, fsum(cost for (cost,) in pending), by_attribute, by_order)
+    return StudyBill(state.unit, state.spent, fsum(map(ordered.__getitem__, pending)), by_attribute, by_order)
+
+
+def ordered_prices(store: StudyFile) -> dict[Row, float]:
+    """Return what each purchase costs by each of its orders, by order, example and first attribute of a group.
+
+    A further order of the rest of a group lists nothing for it, as the first one pays. If that one is cancelled, the
+    purchase still costs as much.
+    """
+    lines = store.rows(
+        "SELECT order_number, example, head, lines.cost FROM lines JOIN attributes ON number = attribute"
+    )
+    prices = sums((tuple(purchase), cost) for *purchase, cost in lines)
+    most: dict[Row, float] = {}
+    for (_, *purchase), price in prices.items():
+        most[tuple(purchase)] = max(price, most.get(tuple(purchase), 0.0))
+    return {each: price or most[each[1:]] for each, price in prices.items()}
 
 
 def sums(charges: Iterable[tuple[Any, float]]) -> dict[Any, float]:

@@ -179,6 +179,9 @@ def test_what_was_paid_for_is_kept_when_its_unit_is_too_large() -> None:
     known = failure.value.values / units
     np.testing.assert_array_equal(np.isfinite(known[failure.value.example]), True)
     model.fit(lambda i, at: pytest.fail("paid for twice"), y=Y, n_features=4, known=known)
+    for d in (4.0, "4", 0, -3, True):
+        with pytest.raises(ValueError, match=r"n_features=.*: must be a whole number of at least 1"):
+            model.fit(lambda i, at: X[i, at], y=Y, n_features=d)
     np.testing.assert_allclose(model.coef_, ImputeRidge(k=4, pilot=2).fit(X, Y).coef_)
     with pytest.raises(ValueError, match="known: attribute number 2"):
         model.fit(lambda i, at: X[i, at], y=Y, n_features=4, known=X / units)

@@ -262,6 +262,38 @@ def test_nothing_is_ordered_of_what_is_excluded(study: budgetreg.Study) -> None:
     assert billed(study) == 20
 
 
+def test_the_rest_of_a_group_on_order_costs_nothing_more(study: budgetreg.Study) -> None:
+    """Unless the order that pays for it is cancelled: then it costs what that one would have paid."""
+    study.ask(spend=1000)
+    study.exclude(attributes=["zinc"])
+    study.exclude(attributes=["zinc"], undo=True)
+    rest = study.ask(spend=1000)
+    assert set(rest["attribute"]) == {"zinc"}
+    assert rest["cost"].tolist() == [0, 0, 0]
+    bill = study.bill()
+    assert bill.on_order == 3 * (10 + 20)
+    study.cancel(1)
+    assert study.bill().on_order == 3 * 20
+    assert told(study, ("p1", "zinc", 1.0)) == 20
+    assert study.bill().on_order == 2 * 20
+
+
+def test_an_invoice_corrects_the_charge_where_it_stands(study: budgetreg.Study) -> None:
+    assert told(study, ("p1", "iron", 1)) == 20  # which nobody ordered
+    study.ask(spend=1000)
+    assert told(study, ("p1", "zinc", 2, 0.5), replace=True) == 0.5
+    costs = study.bill().by_order.set_index("order")["cost"]
+    assert costs.to_dict() == {1: 0, 0: 0.5}
+
+
+def test_text_is_one_name(study: budgetreg.Study) -> None:
+    study.add(["p", "1"])
+    study.exclude(examples="p1", attributes="ecg")
+    state = study.state()
+    assert np.array(state.examples)[state.withdrawn].tolist() == ["p1"]
+    assert np.array(state.attributes)[state.discontinued].tolist() == ["ecg"]
+
+
 def test_what_is_not_there_cannot_be_excluded(study: budgetreg.Study) -> None:
     with pytest.raises(ConfigError, match=r"attribute=egc: the study has no attribute 'egc' \(did you mean 'ecg'\?\)"):
         study.exclude(attributes=["egc"])

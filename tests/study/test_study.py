@@ -426,6 +426,76 @@ def test_a_model_of_labels_has_probabilities(path: Path, tmp_path: Path) -> None
     assert (np.array(predictions.columns["label"]) == labels).mean() > 0.8
 
 
+def test_labels_are_those_of_the_exported_model(path: Path, tmp_path: Path) -> None:
+    """Few are sick: the label follows the probability, also of incomplete rows, and not the sign."""
+    from budgetreg.runs.models import predict
+
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(150, 3)), columns=list("abc"))
+    labels = np.where(X.sum(axis=1) + rng.normal(size=150) > 1.8, "sick", "healthy")
+    study = budgetreg.Study.create(path, examples=X, targets=list(labels))
+    study.export(tmp_path / "model.npz")
+    new = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    new = new.where(rng.random(new.shape) > 0.4)
+    new.loc[0] = NAN
+    new.to_csv(tmp_path / "new.csv", index=False)
+    found, exported = study.predict(new), predict(tmp_path / "model.npz", tmp_path / "new.csv").columns
+    np.testing.assert_allclose(found["prediction"], exported["prediction"], rtol=1e-9)
+    assert found["label"].tolist() == exported["label"]
+    sick = found["label"] == "sick"
+    assert (sick & (found["prediction"] < 0)).any()
+    probabilities = np.array(exported["probability"])
+    assert probabilities[0] == pytest.approx((labels == "sick").mean(), abs=1e-6)
+    assert probabilities.std() > 0.1
+
+
+def test_a_mistyped_label_can_be_replaced(path: Path) -> None:
+    study = created(path, targets=["well", "sikc", None])
+    with pytest.raises(DataError, match="there would be 3 labels"):
+        study.add(["p3"], targets=["sick"])
+    assert study.add(["p2"], targets=["sick"], replace=True)["replaced"] == 1
+    assert study.state().labels == ("sick", "well")
+
+
+def test_targets_of_other_names_are_refused(path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no example 'pp2' \(did you mean 'p2'\?\)"):
+        created(path, targets={"p1": 1.0, "pp2": 2.0})
+    study = created(path, targets=None)
+    with pytest.raises(DataError, match="the study has no example 'p4'"):
+        study.add(targets={"p1": 1.0, "p4": 2.0})
+    assert study.add(targets=pd.Series({"p1": 1.0, "p2": 2.0}))["targets"] == 2
+    frame = pd.DataFrame({"name": ["q1", "q2"], "y": [1.0, 2.0]})
+    other = budgetreg.Study.create(
+        path.with_name("other.db"), examples=frame["name"], targets=frame["y"], costs={"a": 1, "b": 2}
+    )
+    assert other.table()["target"].tolist() == [1.0, 2.0]
+
+
+def test_models_of_other_attributes_are_refused(path: Path) -> None:
+    study, _ = bought(path)
+    model = study.fit()
+    study.add(costs={"cortisol": 3})
+    new = pd.DataFrame({"age": [1.0]})
+    for call in (study.predict, study.next):
+        with pytest.raises(ConfigError, match=r"model: it was learned from 'age', .* Study.fit learns them"):
+            call(new, model=model)  # type: ignore[operator]
+        with pytest.raises(ConfigError, match="model: it has not learned how attributes are related"):
+            call(new, model=budgetreg.estimators.AEMR())  # type: ignore[operator]
+
+
+def test_amounts_and_seeds_are_numbers(path: Path) -> None:
+    study = created(path)
+    for spend in ("5", None, NAN, -1, float("inf")):
+        with pytest.raises(ConfigError, match="must be a number of at least 0"):
+            study.ask(spend)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="must be a number of at least 0"):
+        study.next(pd.DataFrame({"age": [1.0]}), "5")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="a sequence of numbers is needed"):
+        study.forecast(5)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"seed=.* of at most 18 digits"):
+        study.ask(5, seed=2**63)
+
+
 def test_nothing_is_learned_without_targets(path: Path) -> None:
     study = created(path, targets=None)
     with pytest.raises(DataError, match="no target is known: budgetreg study add records the column target"):
