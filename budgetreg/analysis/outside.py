@@ -55,11 +55,13 @@ def boosting(candidates: Sequence[Candidate], plan: Plan, measure: str) -> list[
         return []
     few = [int(each.series.k) for each in candidates if not each.series.of_all_attributes]
     price = plan.prices.row / plan.full_row if plan.prices else 1.0
+    available = load(dataset, plan.config.seed, 0).available
+    there = 1.0 if available is None else float(available.mean())  # what is missing costs nothing
     best, found = candidates[0], []
     for k in [plan.full_row, *few[:1]]:
-        n = min(plan.n_train, int(total / (k * price)))
+        n = min(plan.n_train, int(total / (k * there * price)))
         if n > 1:
-            found.append(_candidate(best.series, plan, k, n, k * n * price))
+            found.append(_candidate(best.series, plan, k, n, float(round(k * n * there)), k * n * there * price))
     return found
 
 
@@ -108,12 +110,12 @@ def _beside(best: Series, k: int) -> Series:
     return replace(best, algo=NAME, label=NAME, k=k, points=points, runs=pd.DataFrame(), config=config)
 
 
-def _candidate(best: Series, plan: Plan, k: int, n: int, cost: float) -> Candidate:
+def _candidate(best: Series, plan: Plan, k: int, n: int, paid: float, cost: float) -> Candidate:
     """Return boosting after n rows with k attributes each, compared with the best in the same repetitions."""
     repetitions = sorted(best.points["repetition"].unique().tolist())
     errors = np.array([_error(plan, repetition, k, n) for repetition in repetitions])
     least = ResampledCurves([best], _MEASURE, "attributes").rows(best).end
-    paid, spent = float(n * k), cost if plan.prices else np.nan
+    spent = cost if plan.prices else np.nan
     error, behind = mean_error(errors), difference(errors, least)
     return Candidate(_beside(best, k), n, paid, spent, error, behind, np.nan, outside=True)
 

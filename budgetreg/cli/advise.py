@@ -17,7 +17,7 @@ from budgetreg.api import SET_BY_FIT, carry_out, readable
 from budgetreg.cli.arguments import is_whole, whole_number
 from budgetreg.cli.console import console, refuse_root, shown
 from budgetreg.cli.run import read_words, sweep_table
-from budgetreg.common.errors import ConfigError, UnfinishedError, cut
+from budgetreg.common.errors import ConfigError, UnfinishedError, cut, nearest
 from budgetreg.common.files import at_home, record_digest, write_atomically
 from budgetreg.common.notices import each_once, in_one_line, say
 from budgetreg.config.composition import Composer, for_hydra
@@ -126,6 +126,9 @@ def _planned(words: Sequence[str]) -> list[Plan]:
     """
     options, choices = read_words(words, "advise", _OPTIONS, _REFUSED, "compares learners at one total")
     if "total" not in options:
+        for key in choices:
+            if hint := nearest(key, ["total"]):
+                raise ConfigError(f"{key}: no such key{hint}")
         raise ConfigError(
             "advise: how many attributes may be seen, or what may they cost? total=T is needed, such as total=1500"
         )

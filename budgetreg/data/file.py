@@ -572,7 +572,7 @@ def _as_target(
     """
     column = column.infer_objects()  # booleans beside a hole were objects
     numeric = column.dtype.kind in "iuf" or (column.dtype.kind == "b" and column.nunique() < 2)
-    values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).to_numpy(dtype=object)
+    values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).str.strip().to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
     commas = not numeric and any(map(comma_fault, distinct)) and all(is_number(x) or comma_fault(x) for x in distinct)
     if not numeric and (len(distinct) != 2 or commas):

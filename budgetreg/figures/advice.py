@@ -111,8 +111,10 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     if level:
         verdict = f"{for_total} {_who(best)} has the lowest error, {in_full(best.error)}. "
         verdict += f"After {repetitions_of([best.series])} it is open whether that is the best."
-    else:
+    elif others or beyond:
         verdict = f"{for_total} {_who(best)} is best: error {in_full(best.error)}."
+    else:
+        verdict = f"{for_total} {_who(best)} has the error {in_full(best.error)}; nothing else was compared with it."
     if best.beyond:
         verdict += f" This total does not pay for what tuning looks at: {_name(best)} is billed {amount(best.billed)}."
     if isnan(best.best_in):  # without intervals

@@ -360,6 +360,8 @@ def _check_data(config: Config, data: Dataset) -> None:
     drawn = config.dataset.split != "official" and not config.dataset.untested
     if drawn and not 0 < int(n * config.dataset.test_fraction) < n:
         raise DataError(f"{data.name} has {n} examples: too few for a test part of {config.dataset.test_fraction}")
+    if config.predict_k is not None and config.predict_k > d:
+        raise ConfigError(f"predict_k={config.predict_k}: must be at most d={d}, the attributes of {data.name}")
     if isinstance(config.k, int) and config.k > data.n_purchases:
         most = f"d={d}, the attributes of {data.name}"
         if data.groups is not None:

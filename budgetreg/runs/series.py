@@ -154,6 +154,8 @@ class Series:
         What is charged for a full row, in attributes; None: all d.
     n_test
         Number of test examples, which tests see in full; None if that is not known.
+    fingerprint
+        The digest of the data; empty if it is not known.
     """
 
     dataset: str
@@ -169,6 +171,7 @@ class Series:
     n_train: int
     full_row: int | None = None
     n_test: int | None = None
+    fingerprint: str = ""
 
     @cached_property
     def mean(self) -> pd.DataFrame:
@@ -295,7 +298,7 @@ def labelled(series: Iterable[Series]) -> list[Series]:
     Raises
     ------
     DataError
-        If some learn subspaces and others do not.
+        If some learn subspaces and others do not, or a file of data has changed between runs.
     """
     read = list(series)
     kinds = {series.of_subspaces: series.folder for series in read}
@@ -303,11 +306,27 @@ def labelled(series: Iterable[Series]) -> list[Series]:
         raise DataError(
             f"{kinds[True]} holds errors of subspaces and {kinds[False]} of regressors: give folders of one kind"
         )
+    _refuse_changed_files(read)
     read.sort(key=_cell)
     merged = [series for _, same in groupby(read, key=_cell) for series in _with_variants(list(same))]
     several_budgets = len({series.k for series in merged}) > 1
     named = [replace(series, label=_label(series, several_budgets)) for series in merged]
     return sorted(named, key=lambda series: (*_cell(series), series.variant))
+
+
+def _refuse_changed_files(read: Iterable[Series]) -> None:
+    """Refuse series that are of the same file of data with different contents: they cannot be compared."""
+    first: dict[str, Series] = {}
+    for series in read:
+        dataset = series.config.get("dataset", {})
+        if dataset.get("kind") != "file":
+            continue
+        other = first.setdefault(str(sorted(dataset.items(), key=str)), series)
+        if other.fingerprint != series.fingerprint:
+            raise DataError(
+                f"{other.folder} and {series.folder} learned from different tables, both from {dataset.get('path')}: "
+                "the file, or a list of its attributes, has changed; run one again, or give folders of one table"
+            )
 
 
 def common_unit(series: Iterable[Series]) -> str | None:
@@ -425,6 +444,7 @@ def read_folder(folder: Path) -> list[Series]:
                 n_train=cell.data["n_train"],
                 full_row=cell.data.get("full_row"),
                 n_test=cell.data.get("n_test"),
+                fingerprint=str(cell.data.get("fingerprint", "")),
             )
         )
     return series

@@ -170,6 +170,20 @@ def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(
     assert "boosting" in said.out
 
 
+@pytest.mark.usefixtures("few_trees", "short_chains")
+def test_boosting_pays_for_values_that_exist(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 6))
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=X.sum(axis=1))
+    frame.loc[1::2, ["a", "b", "c"]] = np.nan
+    frame.to_csv("table.csv", index=False)
+    words = "advise dataset=file dataset.path=table.csv dataset.missing=unavailable total=90 k=2,all"
+    assert budgetreg(capsys, f"{words} algo=impute_ridge repetitions=2 out=here").code == 0
+    rows = pd.read_csv("here/advice.csv").query("learner == 'boosting'").set_index("k")[["examples", "attributes"]]
+    assert rows.loc["all"].tolist() == [20, 90]  # three quarters of 6 values each
+    assert rows.loc["2"].tolist() == [60, 90]
+
+
 def test_boosting_is_no_rival_where_predictions_see_few_attributes(
     capsys: pytest.CaptureFixture[str], here: Path
 ) -> None:

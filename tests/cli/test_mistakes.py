@@ -120,6 +120,8 @@ CHOICES = [
     ("fit algo=popca", 2, "algo=popca: learns a subspace"),
     ("fit kk=1", 2, "kk: no such key"),
     ("advise k=2", 2, "total=T is needed"),
+    ("advise totl=100", 2, "totl: no such key (did you mean 'total'?)"),
+    ("run dataset=diabetes predict_k=11", 2, "predict_k=11: must be at most d=10, the attributes of diabetes"),
     ("advise total=0", 2, f"total=0: {WHOLE} 1"),
     ("advise total=100 k=2,some", 2, "k=2,some: must be whole numbers of at least 1, or all"),
     (f"advise total=100 k={'9' * 5000}", 2, "999...: must be whole numbers of at least 1, or all"),

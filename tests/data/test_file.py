@@ -121,6 +121,10 @@ def test_booleans_are_the_same_targets_beside_a_hole(tmp_path: Path) -> None:
     assert holes.y.tolist() == [1, -1]
 
 
+def test_blanks_around_labels_are_no_part_of_them(tmp_path: Path) -> None:
+    assert read(csv(tmp_path, "a,b,y\n1,2,no\n3,5, yes\n2,4,no \n4,4,yes\t\n")).labels == ("no", "yes")
+
+
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = csv(tmp_path, GOOD)
     first = read(path)

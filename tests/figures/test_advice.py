@@ -237,6 +237,8 @@ def test_what_the_total_does_not_pay_for_is_not_compared_and_has_its_bill():
     )
     assert [row[-2:] for row in rows(advice_table(rows_of, 4000))] == [["50 %", ""], ["50 %", "9,000"]]
     (alone, *_) = answer([costly()], 4000)
+    assert "full_ridge on 250 full rows has the error 0.200" in alone
+    assert "nothing else was compared with it" in alone
     assert alone.endswith("This total does not pay for what tuning looks at: full_ridge (full rows) is billed 9,000.")
     useless, bills_too = answer([candidate("aemr", 1.1), costly()], 4000)
     assert "is better than the mean predictor: do not buy." in useless

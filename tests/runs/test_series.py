@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import budgetreg
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import Damaged, digest
 from budgetreg.config.nested import variants
@@ -33,6 +34,25 @@ def test_repetitions_are_grouped_by_examples_although_attributes_differ(tmp_path
     assert curve["repetitions"].tolist() == [2, 2, 2]
     assert curve["test_relative"].tolist() == pytest.approx([0.95, 0.85, 0.75])
     assert curve["test_relative_sd"].tolist() == pytest.approx([np.std([0, 0.1], ddof=1)] * 3)
+
+
+def test_runs_of_a_file_that_has_changed_are_not_compared(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    for number, algo in enumerate(("ridge", "lasso")):
+        X = np.random.default_rng(number).normal(size=(40, 3))
+        pd.DataFrame(X, columns=list("abc")).assign(y=X.sum(axis=1)).to_csv(table, index=False)
+        data = {
+            "dataset": "file",
+            "dataset.path": str(table),
+            "tuning": "fixed",
+            "tuning.B": 1,
+            "repetitions": 2,
+            "checkpoints": 1,
+        }
+        budgetreg.run({"algo": algo, **data, "k": 2, "out": str(tmp_path / "runs" / algo), "backend": "sequential"})
+    with pytest.raises(DataError, match=r"learned from different tables, both from .*table.csv: the file"):
+        read_series([tmp_path / "runs"])
+    assert len(read_series([tmp_path / "runs" / "ridge"])) == 1
 
 
 def test_few_repetitions_have_no_band_and_one_has_no_standard_deviation(tmp_path: Path) -> None:
