@@ -202,6 +202,7 @@ def parse_file(options: Mapping[str, Any]) -> File:
         tuple(map(tables.text_of, options.get("missing_values", ()))),
         options.get("indices"),
         bool(options.get("partial")),
+        tuple(options.get("labels", ())),
     )
     with reading(path, "dataset.path"):
         return File(request, scale, _stamp(path, request.target), missing is not None)
@@ -488,7 +489,8 @@ class _Summary:
                 y[:], column = np.nan, column[rows]
             if len(column):
                 where = f"{path}: target {quoted(table.target)}"
-                values, labels, more = _as_target(column, where, lambda row: table.place(int(rows[row])))
+                known = self._request.labels
+                values, labels, more = _as_target(column, where, lambda row: table.place(int(rows[row])), known)
                 y[rows if len(column) < self._n else slice(None)] = values
                 notes += more
         self._content.update(y.data)
@@ -543,7 +545,7 @@ def identifiers(X: np.ndarray, names: Sequence[str]) -> list[int]:
 
 
 def _as_target(
-    column: Any, where: str, place: Callable[[int], str]
+    column: Any, where: str, place: Callable[[int], str], known: tuple[str, ...] = ()
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...]]:
     """Turn a column into targets: real numbers, or two values of any kind as -1 and +1 in sorted order.
 
@@ -555,6 +557,8 @@ def _as_target(
         File and target, for messages.
     place : callable
         Returns the place of a row in the file, for messages.
+    known : tuple of str
+        Labels that a single value may be one of, see `Request`.
 
     Returns
     -------
@@ -574,6 +578,8 @@ def _as_target(
     numeric = column.dtype.kind in "iuf" or (column.dtype.kind == "b" and column.nunique() < 2)
     values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).str.strip().to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
+    if len(distinct) == 1 and (label := f"{distinct[0]:.15g}" if numeric else distinct[0]) in known:
+        return np.full(len(values), 2.0 * known.index(label) - 1), known, ()
     commas = not numeric and any(map(comma_fault, distinct)) and all(is_number(x) or comma_fault(x) for x in distinct)
     if not numeric and (len(distinct) != 2 or commas):
         row = next((row for row, value in enumerate(values) if not is_number(value)), None)

@@ -93,6 +93,8 @@ class Request:
     partial : bool
         Whether it is only predicted for: rows without a target are kept, with a target of NaN, and one attribute is
         enough.
+    labels : tuple of str
+        The two labels that a model has learned; targets may have one of them alone. Empty if there are none.
     """
 
     path: Path
@@ -102,6 +104,7 @@ class Request:
     words: tuple[str, ...] = ()
     indices: tuple[int, int] | None = None
     partial: bool = False
+    labels: tuple[str, ...] = ()
 
     @property
     def least(self) -> int:

@@ -399,6 +399,7 @@ def _table_for(
         "partial": True,
         "missing": "unavailable" if "covariance" in learned else None,
         "missing_values": manifest.get("config", {}).get("dataset", {}).get("missing_values", ()),
+        "labels": learned["labels"].tolist() if "labels" in learned else (),
     }
     if opener(path) is open_libsvm:
         data = parse_file({**options, **_by_index(learned, dropped, path, folder), "missing": None}).load()

@@ -240,7 +240,9 @@ def labelled(folder):
     ("targets", "said"),
     [
         (["yes", "", "no", "yes"], "on the 3 rows of"),
-        (["yes"] * 4, "'yes' is not a number (text needs exactly two values, not 1): no error is computed"),
+        (["yes"] * 4, "error rate 0.25 on the 4 rows of"),
+        (["", "no", "", ""], "error rate 0 on the 1 row of"),
+        (["maybe"] * 4, "'maybe' is not a number (text needs exactly two values, not 1): no error is computed"),
         (["yes", "no", "maybe", "no"], "text needs exactly two values, not 3): no error is computed"),
         ([1, 1, 1, 1], "the table has no two labels but the run learned labels: no error is computed"),
     ],
