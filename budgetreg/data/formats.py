@@ -275,9 +275,12 @@ def _chunks_of(
         text = [column for column, kind in zip(cells, cells.dtypes, strict=True) if kind.kind not in "biuf"]
         if text:
             numbers[text] = cells[text].apply(pd.to_numeric, errors="coerce")
-            for row, at in np.argwhere((numbers[text].isna() & cells[text].notna()).to_numpy())[:1]:
+            words = (numbers[text].isna() & cells[text].notna()).to_numpy()
+            for (row, at), cell in zip(np.argwhere(words), cells[text].to_numpy()[words], strict=True):
+                if tables.is_empty(cell) or tables.text_of(cell) in request.words:
+                    continue  # pandas wants words for a missing value without blanks after them
                 where = f"{request.path}: {place(done + row)}, column {quoted(text[at])}"
-                fault = tables.fault_of(cells[text].iloc[row, at])
+                fault = tables.fault_of(cell)
                 raise DataError(f"{where}: {fault}{tables.ONE_HOT if fault.endswith('is not a number') else ''}")
         X, y = np.ascontiguousarray(numbers.to_numpy(dtype=dtype)), frame.get(target)
         for start in range(0, len(X), rows):

@@ -121,6 +121,17 @@ def test_booleans_are_the_same_targets_beside_a_hole(tmp_path: Path) -> None:
     assert holes.y.tolist() == [1, -1]
 
 
+def test_words_for_a_missing_value_may_have_blanks_around_them(tmp_path: Path) -> None:
+    text = "a,b,y\n1,NA ,1\n? ,2, 2\n 3,na,3\n4 ,5 ,4\n"
+    data = parse_file(
+        {"path": str(csv(tmp_path, text)), "scale": "none", "missing": "unavailable", "missing_values": ["?"]}
+    ).load()
+    assert data.available is not None
+    assert data.available.tolist() == [[True, False], [False, True], [True, False], [True, True]]
+    with pytest.raises(DataError, match=r"column 'b': .*(empty|NaN)"):
+        read(csv(tmp_path, "a,b,y\n1,NA ,1\n2,3,2\n"))
+
+
 def test_blanks_around_labels_are_no_part_of_them(tmp_path: Path) -> None:
     assert read(csv(tmp_path, "a,b,y\n1,2,no\n3,5, yes\n2,4,no \n4,4,yes\t\n")).labels == ("no", "yes")
 
