@@ -578,8 +578,10 @@ def _as_target(
     numeric = column.dtype.kind in "iuf" or (column.dtype.kind == "b" and column.nunique() < 2)
     values = column.to_numpy(dtype=np.float64) if numeric else column.astype(str).str.strip().to_numpy(dtype=object)
     distinct = np.unique(values).tolist()
-    if len(distinct) == 1 and (label := f"{distinct[0]:.15g}" if numeric else distinct[0]) in known:
-        return np.full(len(values), 2.0 * known.index(label) - 1), known, ()
+    if len(distinct) == 1:
+        label = f"{distinct[0]:.15g}" if column.dtype.kind in "iuf" else str(column.iloc[0]).strip()
+        if label in known:
+            return np.full(len(values), 2.0 * known.index(label) - 1), known, ()
     commas = not numeric and any(map(comma_fault, distinct)) and all(is_number(x) or comma_fault(x) for x in distinct)
     if not numeric and (len(distinct) != 2 or commas):
         row = next((row for row, value in enumerate(values) if not is_number(value)), None)
