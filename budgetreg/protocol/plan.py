@@ -416,12 +416,15 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
         replaced = algo.missing is Missing.LEFT_OUT
         way = "another attribute is drawn where a value is missing" if replaced else "missing values are skipped"
         folds = f"folds use complete rows only ({np.count_nonzero(data.complete)} of {data.y.size}), "
+        tested = "those of test rows are drawn given the rest of the row and its target, the same for all learners, "
         yield (
             f"{1 - data.available.mean():.1%} of all cells have no value: {way} at no cost, "
-            "those of test rows are drawn given the rest of the row and its target, the same for all learners, "
-            f"{folds if plan.tuned else ''}and "
+            f"{tested if plan.n_test else ''}{folds if plan.tuned else ''}and "
             "estimates are unbiased if values are missing completely at random, which is assumed"
         )
+        empty = [data.label(at) for at in np.flatnonzero(~data.available.any(axis=0)).tolist()]
+        if empty:
+            yield f"no row has a value of {listed(empty)}: such attributes have no weight"
     if config.dataset.center == "full":
         yield "dataset.center=full: the training means come from full rows, which no budget pays for"
     if algo.given_moments == "given":

@@ -469,6 +469,13 @@ def test_a_plan_notes_missing_values_only_if_there_are_any(tmp_path, path):
     assert data_room.load(said.config.dataset, 0, 0).available is None
 
 
+def test_an_attribute_without_any_value_is_named(tmp_path):
+    gaps = GAPS.copy()
+    gaps[:, 1] = True
+    keys = [*KEYS[2:], "dataset=file", written(tmp_path, X, gaps), "algo=aemr", "dataset.missing=unavailable"]
+    assert any(note.startswith("no row has a value of") for note in planned(*keys, "pilot=0").notes)
+
+
 def test_unknown_treatments_of_missing_values_are_refused(path):
     message = refused(ConfigError, path, "algo=aerr", "dataset.missing=impute")
     assert "refuse" in message
