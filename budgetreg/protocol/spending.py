@@ -162,6 +162,17 @@ class Spending:
         return min(cost for cost in self.payment.costs if cost)
 
     @property
+    def cheapest_example(self) -> float:
+        """The lowest price of an example, in the unit of the total.
+
+        Parts of a split budget are drawn independently, and may be the same attribute; with missing values an example
+        may show fewer than k.
+        """
+        if self.budget_split is None and self.hit_rate is None:
+            return fsum(sorted(cost for cost in self.payment.costs if cost)[: self.per_example])
+        return self.per_example * self.cheapest
+
+    @property
     def total(self) -> str:
         """The total in words, with its unit if that is money."""
         return f"total={self.config.total}" + (f" {self.payment.unit}" if self.in_money else "")
@@ -214,7 +225,7 @@ class Spending:
             return self.n_train
         if not self.config.ends_with_money:
             return self.checkpoints[-1]
-        examples = int(self.money / (self.per_example * self.cheapest) + _ROUNDING)
+        examples = int(self.money / self.cheapest_example + _ROUNDING)
         return min(self.n_train, self.pilot_before_learning + examples)
 
     @cached_property

@@ -51,6 +51,18 @@ def test_money_is_the_sum_of_the_prices_of_what_was_revealed(algo, grid):
         assert result["curve"][-1]["cost"] == result["curve"][-1]["examples"] * sum(costs)
 
 
+@pytest.mark.parametrize(("algo", "k"), [("aemr", 2), ("impute_ridge", 10), ("fixed_subset", 4), ("ridge", 4)])
+def test_the_most_examples_are_those_of_the_cheapest_attributes(algo, k):
+    """An example shows k attributes, and none of them twice."""
+    keys = ["algo.grid={B: [1]}"] if algo == "ridge" else []
+    plan = planned(
+        *OWN[:1], f"algo={algo}", f"k={k}", "total=900", "checkpoints=1", "pilot=2", "dataset.costs=bundled", *keys
+    )
+    costs, pilot = sorted(plan.prices.costs), plan.pilot_before_learning
+    least = sum(costs) if algo == "ridge" else sum(costs[:k])
+    assert plan.most_examples == pilot + int((900 - pilot * sum(costs)) / least)
+
+
 @pytest.mark.parametrize(
     ("algo", "grid"), quick_but([("aelr", GRID)], [("ddaerr", GRID), ("aelr", GRID), ("ridge", BALLS)])
 )
