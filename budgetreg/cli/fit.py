@@ -119,7 +119,7 @@ def _rows(plan: Plan, attributes: Payments, paid: Payments | None) -> Iterator[S
     yield row(f"learning{pilot}", "final")
     if plan.tuned:
         yield row("tuning: cells that learning did not reveal", "tuning")
-        yield row("tuning: rows seen in full because they were held out", "rows")
+        yield row("pilot and tuning: rows seen in full", "rows")
         yield row("in all, at least", "total")
 
 

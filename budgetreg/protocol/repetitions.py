@@ -360,7 +360,7 @@ class Outcome:
         return rows, single
 
     def _distinct_cells(self) -> dict[str, float]:
-        """Count the distinct cells that the final run saw, those that only its tuning saw, and the rows held out.
+        """Count the distinct cells that the final run saw, those that only its tuning saw, and the full rows.
 
         Cells of free attributes are not counted, and of a group only one. With prices, also what the last
         two of these cost.
@@ -372,7 +372,8 @@ class Outcome:
         only_tuning = in_tuning - in_rows - np.bincount(shared % plan.d, minlength=plan.d)
         if plan.uncharged is not None:
             single, only_tuning = single[~plan.uncharged[single % plan.d]], np.where(plan.uncharged, 0, only_tuning)
-        rows_full = int(np.count_nonzero(split.data.complete[split.order])) if plan.tuned else 0
+        held_out = int(np.count_nonzero(split.data.complete[split.order]))
+        rows_full = split.pilot.size + held_out if plan.tuned else 0
         counts: dict[str, float] = {
             "cells_run": rows.size * plan.full_row + single.size,
             "cells_tuning": int(only_tuning.sum()),

@@ -454,7 +454,7 @@ class Payments(NamedTuple):
     """The payments of some repetitions together.
 
     A cell that was bought can be used again: what tuning revealed is counted without the cells that the final run has
-    revealed, too, and the sum is at least that of the rows that tuning saw in full.
+    revealed, too, and the sum is at least that of the rows that pilot and tuning saw in full.
 
     Attributes
     ----------

@@ -95,13 +95,13 @@ RUN_COLUMNS: dict[str, str] = {
     "cost_total": "what the attributes charged to the final run cost, in units of the price list",
     "cost_tuning": "what the attributes charged to the choice of parameters cost, all candidates and folds together",
     "cost_cells_tuning": "what the cells cost that only candidates and folds revealed (cells_tuning)",
-    "cost_rows_full": "what the training examples that tuning saw in full (rows_full) cost",
+    "cost_rows_full": "what the training examples that pilot and tuning saw in full (rows_full) cost",
     "cells_run": "distinct cells (a training example and an attribute) revealed by the pilot, and by the final "
     "run with the choice for the last checkpoint; draws that are charged but not looked up belong to no known cell",
     "cells_tuning": "distinct cells that only the candidates and folds of tuning revealed: cells that pilot or final "
     "run revealed too are not counted again, so that cells_run + cells_tuning is the number of all",
-    "rows_full": "training examples that tuning saw in full because they were held out: with cross-validation all "
-    "outside the pilot, if none of their values is missing",
+    "rows_full": "training examples that were seen in full where parameters are tuned: those of the pilot, and those "
+    "that folds hold out in turn; together all without missing values",
     "predicted_from": "attributes of a new example that a prediction of the last model sees, with predict_k",
     "predicted_cost": "what these cost for one example, in units of the price list",
     "seconds": "time the repetition took, in seconds",

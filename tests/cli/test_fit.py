@@ -112,7 +112,7 @@ def test_tuning_is_paid_for_and_shown(capsys: pytest.CaptureFixture[str]) -> Non
     assert "total=120: this pays for learning only; choosing the parameters cost more" in said.err
     (run,) = budgetreg.load("mine").runs.to_dict("records")
     bill = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in said.out.splitlines()}
-    assert bill["tuning: rows seen in full because they were held out"] == str(int(run["rows_full"] * D))
+    assert bill["pilot and tuning: rows seen in full"] == str(int(run["rows_full"] * D))
     assert bill["in all, at least"] == str(max(120 + int(run["cells_tuning"]), int(run["rows_full"]) * D))
 
 
@@ -132,7 +132,7 @@ def test_a_full_row_costs_what_is_bought_of_it(capsys: pytest.CaptureFixture[str
     said = call(capsys, f"fit {words}")
     (run,) = budgetreg.load("mine").runs.to_dict("records")
     bill = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in said.out.splitlines()}
-    assert bill["tuning: rows seen in full because they were held out"] == str(int(run["rows_full"]) * 4)
+    assert bill["pilot and tuning: rows seen in full"] == str(int(run["rows_full"]) * 4)
     assert "learned from 4 of 4 groups and single attributes (6 attributes in all) of each of" in said.out
 
 

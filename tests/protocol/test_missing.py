@@ -148,7 +148,7 @@ def test_the_pilot_and_held_out_rows_are_complete_and_all_test_rows_count(path, 
         assert len(split.pilot) == 7
         assert not set(split.pilot) & set(split.order)
         assert len(split.order) == plan.n_train - 7
-        assert result["run"]["rows_full"] == complete[split.order].sum()
+        assert result["run"]["rows_full"] == 7 + complete[split.order].sum()
         mask = (~GAPS[split.order]).astype(float)
         np.testing.assert_allclose(split.table.together, mask.T @ mask / len(mask), rtol=1e-12)
 
@@ -310,7 +310,11 @@ def test_missing_values_cost_no_money(path, prices, monkeypatch, algo):
     counted_right(plan, row, of_tuning, of_run)
     assert not any(GAPS[cell] for cell in of_tuning | of_run)
     split = split_data(plan.config, plan.n_test, plan.pilot, 1)
-    assert row["rows_full"] == split.data.complete[split.order].sum() < split.order.size
+    assert (
+        row["rows_full"]
+        == split.data.complete[split.pilot].sum() + split.data.complete[split.order].sum()
+        < plan.n_train
+    )
     (result,) = run(plan, [1])
     for point, reveals in zip(result["curve"], result["reveals"], strict=True):
         assert sum(reveals) == point["attributes"]
