@@ -166,8 +166,8 @@ def _study(name: str, seed: int) -> list[dict[str, object]]:
         return float(np.square(y[n:] - model.predict(rows)).mean() / reference)
 
     values = np.where(known, X[:n], np.nan)
-    now, then = (learn(np.where(seen, X[:n], np.nan), y[:n], seed=seed) for seen in (known, again))
-    estimated = estimate_error(values, y[:n], seed=seed, model=now)
+    estimated, now = estimate_error(values, y[:n], seed=seed)
+    then = learn(np.where(again, X[:n], np.nan), y[:n], seed=seed)
     spend, nothing, alone = float(((again & ~known) @ prices).sum()), np.zeros(values.shape, dtype=bool), np.arange(d)
     (twice,) = forecast(now, values, y[:n], estimated.complete, [spend], prices, alone, closed=nothing, seed=seed)
     results: dict[str, tuple[Interval, float]] = {

@@ -330,7 +330,10 @@ class Show(StudyPart):
     figure shows the errors so far, the forecast, and how much of each attribute was bought.
     """
 
-    keys: Mapping[str, str] = {"out": "folder of the figure (default: that of the study)"}
+    keys: Mapping[str, str] = {
+        "out": "folder of the figure (default: that of the study)",
+        "n_jobs": "models learned at the same time",
+    }
 
 
 class Predict(StudyPart):

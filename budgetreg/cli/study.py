@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _FLAGS = ("replace", "free", "invoiced", "refund", "undo", "dry_run", "log")
 _LISTS = ("drop", "missing_values")
-_LEAST = {"seed": 0, "per_example": 1, "order": 1}
+_LEAST = {"seed": 0, "per_example": 1, "order": 1, "n_jobs": 1}
 """Keys that are true or false, lists, and whole numbers of at least this; `spend` is an amount, and others are text."""
 
 
@@ -189,7 +189,7 @@ def _tell(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
 def _show(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> None:
     bill = study.bill()
     try:
-        estimates = study.estimates()
+        estimates = study.estimates(n_jobs=keys.get("n_jobs", 1))
     except DataError as error:
         say(f"no estimate of the error: {error}")
     else:

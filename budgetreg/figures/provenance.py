@@ -14,7 +14,7 @@ from budgetreg.runs.series import Series, series_paid
 _ABOUT = (
     "What a repetition pays for, on average over repetitions. The pilot, full rows that are bought first, is part of "
     "learning. Tuning can use again what learning has bought: it is charged for the other cells that its folds reveal, "
-    "and for the rows that it sees in full because they are held out. The pilot's rows are counted with these. Cells and "
+    "and for the rows that it sees in full because they are held out. The pilot's rows are among these. Cells and "
     "full rows overlap, so that the amount paid in all is at least the larger of the two."
 )
 _TEST = "test (not charged)"

@@ -1,17 +1,15 @@
 """Executing a plan: missing repetitions are computed and written as they arrive, and the run is drawn at the end."""
 
-import os
 import sys
-import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from budgetreg.common.errors import UserError
 from budgetreg.common.notices import plain_warnings, printable, say
@@ -201,22 +199,8 @@ def _arriving(
         delayed(_attempt_in_worker)(function, plan, batch, slots, first, verified())
         for first, batch in batches(plan, repetitions, n_jobs)
     )
-    # Workers watch their parent from their start, so that they end even if it is killed before they get a task.
-    watched = n_jobs > 1 and backend == "loky"
-    watching = {"initializer": workers.exit_with_parent, "initargs": (os.getpid(),)} if watched else {}
-    parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as="generator_unordered", batch_size=1, **watching)
-    with ExitStack() as stack:
-        with workers.interrupts_ignored():
-            arriving = parallel(tasks)
-            stack.callback(_close, arriving)
-        with workers.deaths_explained():
-            yield arriving
-
-
-def _close(arriving: Generator[object, None, None]) -> None:
-    """End the workers if they are not done."""
-    with warnings.catch_warnings(action="ignore"):  # joblib warns that we stop early
-        arriving.close()
+    with workers.computing(tasks, n_jobs, backend, "generator_unordered") as arriving:
+        yield arriving
 
 
 def _attempt_in_worker(

@@ -7,7 +7,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from types import FrameType
@@ -149,6 +150,43 @@ def interrupts_ignored() -> Iterator[None]:
     """
     with _handling(signal.SIGINT, signal.SIG_IGN), _handling(signal.SIGHUP, signal.SIG_IGN):
         yield
+
+
+@contextmanager
+def computing(
+    tasks: Iterable[Any], n_jobs: int, backend: str = "loky", return_as: str = "generator"
+) -> Iterator[Generator[Any, None, None]]:
+    """Yield the results of joblib's tasks as they arrive; no worker computes after the block, however it ends.
+
+    Parameters
+    ----------
+    tasks : iterable
+        As `joblib.delayed` makes them.
+    n_jobs : int
+        Number of workers. With one, this process computes.
+    backend : str
+        That of joblib.
+    return_as : str
+        ``generator_unordered`` for results in the order in which they are ready.
+    """
+    from joblib import Parallel  # here, as commands that compute nothing need none of what it loads
+
+    # Workers watch their parent from their start, so that they end even if it is killed before they get a task.
+    watched = n_jobs > 1 and backend == "loky"
+    watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)} if watched else {}
+    parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as=return_as, batch_size=1, **watching)
+    with ExitStack() as stack:
+        with interrupts_ignored():
+            arriving = parallel(tasks)
+            stack.callback(_close, arriving)
+        with deaths_explained():
+            yield arriving
+
+
+def _close(arriving: Generator[object, None, None]) -> None:
+    """End the workers if they are not done."""
+    with warnings.catch_warnings(action="ignore"):  # joblib warns that we stop early
+        arriving.close()
 
 
 def interrupts_told_apart() -> AbstractContextManager[None]:

@@ -439,8 +439,13 @@ class Study:
         amounts, state = [_amount(f"spending {spending}", spending) for spending in spendings], self.state()
         return forecast_of(state, fitted(state), self._estimates(state).error, amounts)
 
-    def estimates(self) -> Estimates:
+    def estimates(self, *, n_jobs: int = 1) -> Estimates:
         """Return estimates of the error and a forecast; the file keeps them, if it can be written.
+
+        Parameters
+        ----------
+        n_jobs : int
+            Models that are learned at the same time, in as many processes; changes no result.
 
         Returns
         -------
@@ -453,19 +458,19 @@ class Study:
         DataError
             If too little is known.
         """
-        return self._estimates(self.state())
+        return self._estimates(self.state(), n_jobs)
 
     def history(self) -> list[Estimates]:
         """Return all estimates that were made so far, in their order."""
         with self._store.reading():
             return list(kept(self._store).values())
 
-    def _estimates(self, state: State) -> Estimates:
+    def _estimates(self, state: State, n_jobs: int = 1) -> Estimates:
         with self._store.reading():
             known = kept(self._store).get(state.version)
         if known is not None:
             return known
-        estimates = estimates_of(state)  # takes long, so that others may write meanwhile
+        estimates = estimates_of(state, n_jobs)  # takes long, so that others may write meanwhile
         with suppress(UserError), self._store.writing():  # a user who may only read the file gets them all the same
             keep(self._store, state, estimates)
         return estimates

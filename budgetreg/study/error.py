@@ -26,6 +26,7 @@ A study keeps its estimates and forecasts.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
@@ -35,12 +36,14 @@ import numpy as np
 from budgetreg.algorithms.conditional import conditional
 from budgetreg.common.errors import DataError
 from budgetreg.common.streams import generator
+from budgetreg.runs.workers import computing
 from budgetreg.study.file import StudyFile
-from budgetreg.study.model import LEARNER, JointModel, fitted, learn
+from budgetreg.study.model import LEARNER, JointModel, learn, name_left_out, refuse_unlearnable
 from budgetreg.study.state import State
 
-_FOLDS, _FEWEST, ENOUGH = 5, 10, 50
-"""Folds, the fewest examples that can be judged, and how many make an estimate that is worth something."""
+_FOLDS, _FEWEST, ENOUGH, _PLENTY = 5, 10, 50, 1000
+"""Folds, the fewest examples that can be judged, how many make an estimate that is worth something, and so many that
+others change little: further folds are left out."""
 
 _QUANTILE = 1.645
 """Of the normal distribution, for intervals of 90 %."""
@@ -218,12 +221,12 @@ def estimate_error(
     *,
     seed: int,
     algo: str = LEARNER,
-    model: JointModel,
-) -> ErrorEstimate:
-    """Return how large the error of the model of all examples is, estimated by cross-fitting.
+    n_jobs: int = 1,
+) -> tuple[ErrorEstimate, JointModel]:
+    """Return how large the error of the model of all examples is, estimated by cross-fitting, and this model.
 
-    Examples that have a target and a value are judged, each by a model of the examples outside its fold. All examples
-    are learned from.
+    Examples that have a target and a value are judged, each by a model of the examples outside its fold, until 1,000
+    are. All examples are learned from.
 
     Parameters
     ----------
@@ -235,8 +238,8 @@ def estimate_error(
         Of folds and models.
     algo : str
         The learner, see `budgetreg.study.model.learn`.
-    model : JointModel
-        What was learned from all examples.
+    n_jobs : int
+        Models that are learned at the same time; changes no result.
 
     Raises
     ------
@@ -253,17 +256,20 @@ def estimate_error(
     if np.ptp(targets[judged]) == 0:
         raise DataError("the targets of all examples with a value are equal, so there is no error to estimate")
     order = generator("folds of a table with holes", seed, len(judged)).permutation(judged)
-    parts, references = [], []
-    for fold in range(_FOLDS):
-        held = order[fold::_FOLDS]
-        others = np.ones(len(values), dtype=bool)
-        others[held] = False
-        fitted = learn(values[others], targets[others], seed=seed, algo=algo)
-        parts.append(Part(fitted, values[held], targets[held]))
-        references.append(np.square(targets[held] - np.nanmean(targets[others])))
-    reference = np.concatenate(references)
+    from joblib import delayed  # here, as most commands of a study learn nothing
+
+    n_folds = min(_FOLDS, math.ceil(_FOLDS * _PLENTY / len(judged)))
+    held_out = [order[fold::_FOLDS] for fold in range(n_folds)]
+    others = [np.isin(np.arange(len(values)), held, invert=True) for held in held_out]
+    everything = np.ones(len(values), dtype=bool)
+    learners = (delayed(learn)(values[rows], targets[rows], seed=seed, algo=algo) for rows in (everything, *others))
+    with computing(learners, n_jobs) as learned:
+        model, *models = learned
+    parts = [Part(each, values[held], targets[held]) for each, held in zip(models, held_out, strict=True)]
+    means = [np.nanmean(targets[rows]) for rows in others]
+    references = [np.square(part.y - mean) for part, mean in zip(parts, means, strict=True)]
     (ratio,) = error_ratios(model, known[judged], float(np.var(targets[judged])), [1 - 1 / _FOLDS])
-    return combined(parts, reference, float(ratio))
+    return combined(parts, np.concatenate(references), float(ratio)), model
 
 
 def combined(parts: list[Part], reference: np.ndarray, ratio: float) -> ErrorEstimate:
@@ -468,16 +474,18 @@ class Estimates:
     further: Sequence[tuple[float, Interval]]
 
 
-def estimates_of(state: State) -> Estimates:
-    """Compute the estimates of a study.
+def estimates_of(state: State, n_jobs: int = 1) -> Estimates:
+    """Compute the estimates of a study; `n_jobs` as for `estimate_error`.
 
     Raises
     ------
     DataError
         If too little is known.
     """
-    model = fitted(state)
-    error = estimate_error(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"], model=model)
+    refuse_unlearnable(state)
+    seed, algo = int(state.facts["seed"]), state.facts["algo"]
+    error, model = estimate_error(state.values, state.y, seed=seed, algo=algo, n_jobs=n_jobs)
+    name_left_out(state, model)
     # What is on order counts too.
     left = ~(state.known | state.unavailable | state.excluded) & state.known_targets[:, None]
     price = float((state.by_unit(left) * state.prices).sum())

@@ -140,7 +140,9 @@ def learn(values: np.ndarray, targets: np.ndarray, *, seed: int, algo: str = LEA
     contrast = np.append(-w, 1.0)  # y - <w, x>
     noise = max(0.0, float(contrast @ covariance @ contrast))
     b = float(learned.model["b"] - w @ c)
-    return JointModel(mean[:-1], covariance[:-1, :-1], w, b, noise, covariance[:-1, -1], learned.left_out)
+    # Contiguous, as from another process: sums of strided arrays differ in their last bits.
+    inner, shared = map(np.ascontiguousarray, (covariance[:-1, :-1], covariance[:-1, -1]))
+    return JointModel(mean[:-1], inner, w, b, noise, shared, learned.left_out)
 
 
 def fitted(state: State) -> JointModel:
@@ -151,13 +153,18 @@ def fitted(state: State) -> JointModel:
     DataError
         If no target is known.
     """
-    _refuse_unlearnable(state)
+    refuse_unlearnable(state)
     model = learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
+    name_left_out(state, model)
+    return model
+
+
+def name_left_out(state: State, model: JointModel) -> None:
+    """Warn of the attributes of a study that its model leaves out, if there are any."""
     if model.left_out:
         names = listed([quoted(state.attributes[i]) for i in model.left_out])
         why = of_unknown_scale("record them in other units")
-        warnings.warn(f"{why}: {names}", Notice, stacklevel=3)
-    return model
+        warnings.warn(f"{why}: {names}", Notice, stacklevel=4)
 
 
 def estimator_of(state: State) -> "BudgetRegressor":
@@ -172,7 +179,7 @@ def estimator_of(state: State) -> "BudgetRegressor":
 
     from budgetreg.estimators import ESTIMATORS, BudgetRegressor
 
-    _refuse_unlearnable(state)
+    refuse_unlearnable(state)
     kind = ESTIMATORS[state.facts["algo"].upper()]
     estimator = kind(random_state=int(state.facts["seed"]))
     estimator.fit(pd.DataFrame(state.values, columns=list(state.attributes)), state.y)
@@ -264,7 +271,8 @@ def model_file(model: JointModel, state: State) -> bytes:
     return model_npz({0: arrays}, state.attributes, state.facts["target"], labels, comment=EXPORTED)
 
 
-def _refuse_unlearnable(state: State) -> None:
+def refuse_unlearnable(state: State) -> None:
+    """Refuse a study of which no target is known."""
     if not state.known_targets.any():
         raise DataError(
             f"nothing can be learned, as no target is known: budgetreg study add records the column "

@@ -139,35 +139,48 @@ def test_each_fold_is_judged_by_a_model_of_the_others(monkeypatch: pytest.Monkey
         return model
 
     monkeypatch.setattr(module, "learn", recorded)
-    estimate = estimate_error(values, y, seed=0, model=model)
-    assert len(fits) == 5
-    assert [len(fit) for fit in fits] == [300 - 270 // 5] * 5
+    estimate, learned = estimate_error(values, y, seed=0)
+    assert learned is model
+    assert [len(fit) for fit in fits] == [300, *[300 - 270 // 5] * 5]
     relative = model.noise / np.nanvar(y)
     assert estimate.complete.low < relative < estimate.complete.high
     assert estimate.complete.estimate == pytest.approx(relative, rel=0.4)
     bought = np.nanmean(np.square(y - model.predict(values))[20:]) / np.nanvar(y)
     assert estimate.as_bought.estimate == pytest.approx(bought, rel=0.05)
-    assert estimate_error(values, y, seed=0, model=model) == estimate
+    assert estimate_error(values, y, seed=0)[0] == estimate
 
 
 def test_too_few_examples_are_reported() -> None:
     X = np.full((30, D), np.nan)
     X[:9, 0] = 1.0
-    model = other_model(0)
     with pytest.raises(DataError, match="at least 10 examples with a target and a value are needed"):
-        estimate_error(X, np.arange(30.0), seed=0, model=model)
+        estimate_error(X, np.arange(30.0), seed=0)
     with pytest.raises(DataError, match="the targets of all examples with a value are equal"):
-        estimate_error(np.ones((30, D)), np.ones(30), seed=0, model=model)
+        estimate_error(np.ones((30, D)), np.ones(30), seed=0)
 
 
 @pytest.mark.slow
 def test_the_error_of_a_learned_model_is_in_its_interval() -> None:
     _, X, y = truth(5, 1200, noise=3.0)
     values = holes(X[:200], 3)
-    model = module.learn(values, y[:200], seed=0)
+    estimate, model = estimate_error(values, y[:200], seed=0)
     true = np.square(y[200:] - model.predict(X[200:])).mean() / y.var()
-    estimate = estimate_error(values, y[:200], seed=0, model=model).complete
-    assert estimate.low < true < estimate.high
+    assert estimate.complete.low < true < estimate.complete.high
+
+
+def test_plenty_of_examples_are_judged_by_fewer_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X, y = truth(4, 1700, noise=3.0)
+    fits: list[int] = []
+
+    def recorded(values: np.ndarray, targets: np.ndarray, **_: object) -> JointModel:
+        fits.append(len(values))
+        return model
+
+    monkeypatch.setattr(module, "learn", recorded)
+    estimate, _ = estimate_error(holes(X, 2), y, seed=0)
+    assert fits == [1700, *[1700 - 340] * 3]
+    assert estimate.judged == 3 * 340
+    assert estimate.complete.low < model.noise / y.var() < estimate.complete.high
 
 
 N = 60
@@ -307,3 +320,11 @@ def test_a_table_of_few_judged_examples_says_so() -> None:
         estimates = Estimates(1.0, ErrorEstimate(interval, interval, judged), [])
         Console(file=out, width=80).print(estimates_table(estimates, "EUR"))
         assert (f"Only {judged} examples could be judged." in out.getvalue()) == said
+
+
+@pytest.mark.slow
+def test_workers_change_no_estimate() -> None:
+    _, X, y = truth(6, 40, noise=3.0)
+    (estimate, model), (same, again) = (estimate_error(holes(X, 2), y, seed=0, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert same == estimate
+    np.testing.assert_array_equal(again.w, model.w)

@@ -297,12 +297,12 @@ def test_estimates_that_cannot_be_kept_are_returned(path: Path, monkeypatch: pyt
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("budgetreg.study.estimates_of", lambda state: estimates)
+        patch.setattr("budgetreg.study.estimates_of", lambda state, n_jobs: estimates)
         patch.setattr(os, "replace", forbidden)
         assert study.estimates() == estimates
         assert study.history() == []
         patch.undo()
-        patch.setattr("budgetreg.study.estimates_of", lambda state: estimates)
+        patch.setattr("budgetreg.study.estimates_of", lambda state, n_jobs: estimates)
         study.estimates()
     assert budgetreg.Study(path).history() == [estimates]
 
