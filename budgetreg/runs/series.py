@@ -17,6 +17,7 @@ from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Observation
 from budgetreg.common.errors import ConfigError, DataError, nearest
 from budgetreg.common.files import at_home, files_below
+from budgetreg.common.notices import say
 from budgetreg.config.nested import flatten, variants
 from budgetreg.config.options import AUTO
 from budgetreg.data.attributes import EQUAL, UNIT, Columns, prices_in, read_list
@@ -265,7 +266,7 @@ def read_series(folders: Iterable[Path]) -> list[Series]:
 
 
 def read_tested(folders: Iterable[Path]) -> list[Series]:
-    """Return the series at or below some folders, without labels; models that `budgetreg fit` learned are left out.
+    """Return the series at or below some folders, without labels; a notice names models of `budgetreg fit`, left out.
 
     Raises
     ------
@@ -274,11 +275,12 @@ def read_tested(folders: Iterable[Path]) -> list[Series]:
     """
     found = [series for folder in find_folders(folders) for series in read_folder(folder)]
     tested = [series for series in found if series.config.get("dataset", {}).get("split") != ALL]
+    untested = [series.folder for series in found if series.config.get("dataset", {}).get("split") == ALL]
+    why = "was learned from all rows (budgetreg fit) and has no test errors"
     if not tested:
-        raise DataError(
-            f"{found[0].folder} was learned from all rows (budgetreg fit) and has no test errors; `budgetreg run` "
-            "estimates errors"
-        )
+        raise DataError(f"{untested[0]} {why}; `budgetreg run` estimates errors")
+    for folder in untested:
+        say(f"{folder}: left out, as it {why}")
     return tested
 
 

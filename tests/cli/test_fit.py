@@ -89,6 +89,8 @@ def test_no_error_is_reported(here: Path, capsys: pytest.CaptureFixture[str]) ->
     assert f"no error was estimated: budgetreg run {NAIVE} estimates it" in said.out
     for command in ("plot mine", "compare mine"):
         assert "mine was learned from all rows (budgetreg fit) and has no test errors" in call(capsys, command, 3).err
+    call(capsys, f"run {NAIVE} out=tested")
+    assert "mine: left out, as it was learned from all rows" in call(capsys, "plot mine tested").err
 
 
 def test_the_bill_is_what_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
