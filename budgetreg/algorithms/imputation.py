@@ -57,6 +57,9 @@ _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 SCALE_FOLDS = 10
 """Parts of the rows that are held out in turn to scale a regressor."""
 
+_ITERATIVE = 3
+"""Version of imputation by regressions."""
+
 _LARGE = 30.0
 """Excess of new values that counts: ridge expects no larger values, unless they dominate those seen."""
 
@@ -125,6 +128,10 @@ class ImputationLearner(PairwiseLearner):
     def inactive_options(self) -> Sequence[str]:
         """The scaling if values are imputed by regressions, as its derivation is for means; else the target."""
         return ("with_target",) if self.impute == "mean" else ("rescale",)
+
+    def identity(self, section: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what decides its results; imputation by regressions has a version of its own."""
+        return super().identity(section) | ({"version": _ITERATIVE} if self.impute == "iterative" else {})
 
     @property
     def words(self) -> Sequence[str]:
@@ -327,7 +334,10 @@ def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # ten rounds are the default, converged or not
-        filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z)
+        # The rounds end by a tolerance for all columns: in units of their deviations, no unit decides.
+        unit = np.nanstd(Z, axis=0)
+        unit[unit == 0] = 1.0
+        filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z / unit) * unit
     return filled
 
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from budgetreg.analysis.comparisons import ACROSS, Incomparable, Means, ResampledCurves, select
-from budgetreg.analysis.intervals import Estimate, basic, of_largest, of_ratio, of_share, weights
+from budgetreg.analysis.intervals import FEWEST, Estimate, basic, of_largest, of_ratio, of_share, weights
 from budgetreg.common.errors import ConfigError, nearest
 from budgetreg.config.options import (
     FORMER,
@@ -135,7 +135,9 @@ class Case:
         """Return the points at which the learner ``a`` is compared with given numbers, and these numbers."""
         at, value = self.options.get("at"), self.options.get("value")
         if value is not None:
-            return np.atleast_1d(means.x[-1] if at is None else at).astype(float), np.array([float(value)])
+            points = np.atleast_1d(means.x[-1] if at is None else at).astype(float)
+            _refuse_beyond([means], points)
+            return points, np.array([float(value)])
         name = self._of["a"][0].algo
         if (name, self.options["x"]) not in self._published:
             raise Incomparable(f"no published curve of {name} against {self.options['x']}")
@@ -232,7 +234,19 @@ def _monotone(case: Case) -> Estimate:
 
 def _place(case: Case, curves: Sequence[Means]) -> np.ndarray:
     """Return where curves are compared: at a given point, or at the last that all of them reach."""
-    return np.array([case.options["at"] or _common_end(curves)], dtype=float)
+    at = case.options["at"]
+    if at is None:
+        return np.array([_common_end(curves)])
+    points = np.array([at], dtype=float)
+    _refuse_beyond(curves, points)
+    return points
+
+
+def _refuse_beyond(curves: Sequence[Means], points: np.ndarray) -> None:
+    """Refuse points at which not all curves have values."""
+    begin, end = max(curve.x[0] for curve in curves), _common_end(curves)
+    if points.min() < begin / _SLACK or points.max() > end * _SLACK:
+        raise Incomparable(f"curves from {begin:,.10g} to {end:,.10g}, which do not reach each point that is compared")
 
 
 def _common_end(curves: Sequence[Means]) -> float:
@@ -546,7 +560,13 @@ def judge(
             raise Incomparable(f"without the results of {', '.join(lacking)}")
         case = Case({**claim.options, "where": where}, series, published)
         estimate = KINDS[claim.kind].estimate(case)
-        repetitions, note = case.comparison.repetitions, "; ".join(case.notes)
+        repetitions = case.comparison.repetitions
+        if isnan(estimate.value):
+            case.notes.append(f"{claim.options['measure']} is undefined")
+        elif isnan(estimate.low) or isnan(estimate.high):
+            few = repetitions < FEWEST
+            case.notes.append("too few repetitions for an interval" if few else "undefined in some resamples")
+        note = "; ".join(case.notes)
     except Incomparable as lack:
         estimate, repetitions, note = Estimate(), 0, str(lack)
     return ClaimResult(claim, protocol, region.verdict(estimate), estimate, region, repetitions, note)

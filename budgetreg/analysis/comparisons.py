@@ -114,13 +114,19 @@ class ResampledCurves:
     Raises
     ------
     Incomparable
-        If a series lacks the column, or no repetition is common to all.
+        If a series lacks the column, or no repetition is common to all: other seeds split the data in other ways.
     """
 
     def __init__(self, series: Sequence[Series], measure: str, x: str) -> None:
         self.measure, self.x = measure, x
         if any(measure not in curve.points for curve in series):
             raise Incomparable(f"curves without a column {measure}")
+        splits: dict[str, set[tuple[object, object]]] = {}
+        for curve in series:
+            split = curve.config.get("seed"), curve.config.get("dataset", {}).get("test_fraction")
+            splits.setdefault(curve.dataset, set()).add(split)
+        if any(len(of_data) > 1 for of_data in splits.values()):
+            raise Incomparable("curves of other random splits (seed, dataset.test_fraction)")
         shared = set.intersection(*(set(curve.points["repetition"]) for curve in series))
         if not shared:
             raise Incomparable("curves without a repetition in common")

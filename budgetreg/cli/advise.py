@@ -252,15 +252,15 @@ def _plans(configs: Sequence[Config], out: Path) -> list[Plan]:
         If no run is left.
     """
     plans: list[Plan] = []
-    refusals: list[ConfigError] = []
+    refusals: list[tuple[str, ConfigError]] = []
     for config in configs:
         try:
             plans.append(make_plan(replace(config, out=str(out / config.folder().name))))
         except ConfigError as error:
-            refusals.append(error)
+            refusals.append((config.algo.name, error))
     if not plans:
-        raise refusals[0]
-    for line in dict.fromkeys(map(str, refusals)):
+        raise refusals[0][1]
+    for line in dict.fromkeys(f"{'' if name in str(error) else f'{name}: '}{error}" for name, error in refusals):
         say(f"left out: {line}")
     return plans
 

@@ -483,9 +483,9 @@ def _plot(parser: _Parser) -> None:
 
 def _compare(parser: _Parser) -> None:
     """Show how many attributes each run needs until its mean error has fallen to a level, and the ratio of what a
-    reference needs to that. The reference is the full-row learner that needs the fewest, or, if none sees full rows,
-    the best run in the first folder. If all runs on a data set have prices in one unit, money is compared. A curve that
-    begins below the level, or ends above it, gives only a bound.
+    reference needs to that. The reference is the full-row learner that needs the fewest, or, if none sees full rows or
+    subspaces are learned, the best run in the first folder. If all runs on a data set have prices in one unit, money is
+    compared. A curve that begins below the level, or ends above it, gives only a bound.
     """
     what = "runs, or folders above runs; the error to reach (default: round levels that some curve falls to); "
     _words(parser, f"{what}attributes or cost", "DIR | error=E | axis=A", "+")

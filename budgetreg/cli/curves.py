@@ -63,11 +63,11 @@ def reprice(arguments: Namespace) -> int:
     series = repriced(folders, costs, keys.get("unit"))
     out = _target(arguments.out, folders)
     rows = [
-        {"label": curve.label, **{str(column): value for column, value in point.items()}}
+        {"label": curve.label, **{str(column): value for column, value in point.items() if value == value}}  # not NaN
         for curve in series
         for point in curve.points.to_dict("records")
     ]
-    columns = dict.fromkeys(column for row in rows for column in row)
+    columns = dict.fromkeys(["label", *(str(column) for curve in series for column in curve.points)])
     table, content = out / f"{_REPRICED}.csv", as_csv(columns, rows)
     refuse_other(table, content, [costs])
     written = plot_figure(series, out, _REPRICED, Drawing(x="cost"))

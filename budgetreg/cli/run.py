@@ -427,12 +427,10 @@ def _costs(plan: Plan, prices: Prices) -> Sequence[float]:
 
 def _most_money(plan: Plan, prices: Prices) -> float:
     """Return the most that a final run can cost."""
-    full_rows = plan.config.algo.observation is Observation.ALL
-    each = prices.row if full_rows else plan.per_example * max(_costs(plan, prices))
-    pilot = plan.pilot_before_learning
-    most = pilot * prices.row + (plan.most_examples - pilot) * each
-    total = plan.config.total
-    return min(most, plan.config.last_share * total) if total and plan.config.ends_with_money else most
+    pilot, config = plan.pilot_before_learning, plan.config
+    most = pilot * prices.row + (plan.most_examples - pilot) * plan.dearest_example
+    limited = config.total is not None and (config.ends_with_money or config.chooses_k)
+    return min(most, config.last_share * config.total) if limited and config.total else most
 
 
 def _held_out(plan: Plan) -> str:

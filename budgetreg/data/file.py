@@ -73,6 +73,9 @@ _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
 _NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit, without predict_k"
 _CONSTANT = "{}: {} {:g}: there is nothing to predict; dataset.target names another column"
+CODING = "target: "
+"""Begin of the note on the labels of a target with two values."""
+
 _LEAST_ROWS, _FILLED = 20, 2 / 3
 _ID = re.compile(r"(?i:(^|[^a-z])(id|uuid|guid|key|idx|index)$)|[a-z]I[Dd]$|^Unnamed: \d+$")
 
@@ -231,7 +234,7 @@ def read_sheet(path: Path, key: str = "") -> Sheet:
         if read is None:
             endings = [ending for ending, format_ in FORMATS.items() if format_ in _SHEETS]
             raise ConfigError(
-                f"{path}: a study reads {', '.join(endings)} (text also compressed), which have names of columns"
+                f"{path}: columns have names in {', '.join(endings)} (text also compressed), and are needed here"
             )
         refuse_disguised(path)
         return read(path)
@@ -601,7 +604,7 @@ def _as_target(
         return np.ascontiguousarray(values), ("-1", "1"), ()
     low, high = (f"{value:g}" if numeric else repr(value) for value in distinct)
     labels = tuple(f"{value:.15g}" if numeric else value for value in distinct)
-    return np.where(values == distinct[1], 1.0, -1.0), labels, (f"target: {low} -> -1, {high} -> +1",)
+    return np.where(values == distinct[1], 1.0, -1.0), labels, (f"{CODING}{low} -> -1, {high} -> +1",)
 
 
 KINDS = (

@@ -185,6 +185,8 @@ class BudgetEstimator(BaseEstimator):
         """Return what is learned from checked values and targets."""
         if target is not None and (why := size_fault(float(largest_of(target[:, None])[0]))):
             raise ValueError(f"y: {why}")
+        if target is not None and self.tuned and np.nanmax(target) == np.nanmin(target):
+            raise ValueError(f"{type(self).__name__}: all targets are equal, so no constants can be chosen by them")
         try:
             learned = learn_table(choices, values, target, names, ordered)
         except UserError as error:

@@ -82,10 +82,10 @@ class Range:
     rounding: float = 0.0
 
     def above(self, curves: Sequence[pd.DataFrame], y: Axis) -> tuple[int, float]:
-        """Return how many mean values lie above the axis or are undefined, and the largest of them."""
+        """Return how many mean values lie above the axis, and the largest of them."""
         means = _means(curves, y)
-        away = means[~(means <= self.high)]
-        return away.size, float(np.fmax.reduce(away)) if away.size else float("nan")
+        away = means[means > self.high]
+        return away.size, float(away.max(initial=-np.inf))
 
     def below(self, curves: Sequence[pd.DataFrame], y: Axis) -> int:
         """Return how many mean values an axis that is always logarithmic cannot show, as they are rounding or 0."""
@@ -191,7 +191,7 @@ def _draw_panel(ax: Axes, part: _Part, looks: Looks, y: Axis, shown: Range, draw
             ax.plot(at, lines[learner.label], color=look["color"], label=_BOUND_LABEL, zorder=2, **_BOUND)
     remarks = _draw_least(ax, with_points, x, y) if drawing.bound and with_points else []
     ax.autoscale_view(scaley=False)
-    return [*_not_shown(ax, part.curves, y, shown, drawing), *([theory] if theory else []), *remarks]
+    return [*_not_shown(ax, part.curves, x, y, shown, drawing), *([theory] if theory else []), *remarks]
 
 
 def _draw_least(ax: Axes, curves: Sequence[tuple[Series, pd.DataFrame]], x: Axis, y: Axis) -> list[str]:
@@ -221,7 +221,7 @@ def _draw_published(
 
 
 def _not_shown(
-    ax: Axes, curves: Sequence[tuple[Series, pd.DataFrame]], y: Axis, shown: Range, drawing: Drawing
+    ax: Axes, curves: Sequence[tuple[Series, pd.DataFrame]], x: Axis, y: Axis, shown: Range, drawing: Drawing
 ) -> list[str]:
     """Write in the panel how many values it does not show; return sentences about it for the caption."""
     tables = [curve for _, curve in curves]
@@ -229,20 +229,31 @@ def _not_shown(
     below = 0 if drawing.bottom else shown.below(tables, y)
     under = drawing.bottom and any((curve[y.column] < shown.low).any() for curve in tables)
     remarks = [f"triangles stand for means below {drawing.bottom:.3g}."] if under else []
+    undefined = int(np.isnan(_means(tables, y)).sum())
     for hidden, where, more in (
-        (clipped, f"above {shown.high:.3g}", f" (largest {largest:.3g})"),
-        (below, "of 0, or as small as rounding,", ""),
+        (clipped, f"above {shown.high:.3g} not shown", f" (largest {largest:.3g})"),
+        (undefined, "undefined", ""),
+        (below, "of 0, or as small as rounding, not shown", ""),
     ):
         if hidden:
-            text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where} not shown"
+            text = f"{hidden} mean value{'s' if hidden > 1 else ''} {where}"
             ax.annotate(text, (0.99, 0.985), **_REMARK)
             remarks.append(f"{text}{more}.")
     if shown.log and not y.log:
         remarks.append("the y axis is logarithmic.")
-    absent = [learner.label for learner, curve in curves if curve.empty]
-    if absent:
-        remarks.append(f"{', '.join(absent)} has no point, as what tuning pays for passes the total.")
+    absent: dict[str, list[str]] = {}
+    for learner, curve in curves:
+        if curve.empty:
+            absent.setdefault(_why_absent(learner, x, drawing), []).append(learner.label)
+    for why, labels in absent.items():
+        remarks.append(f"{', '.join(labels)} {'have' if labels[1:] else 'has'} no point, as {why}.")
     return remarks
+
+
+def _why_absent(series: Series, x: Axis, drawing: Drawing) -> str:
+    """Return why a panel shows no point of a series."""
+    beyond = drawing.until is not None and along(x.column, series, series.mean).min() > drawing.until
+    return "they lie beyond the x axis" if beyond else "what tuning pays for passes the total"
 
 
 def _label_axes(drawn: canvas.Panels, parts: Sequence[_Part], y: Axis, drawing: Drawing) -> None:
@@ -295,7 +306,7 @@ def _legend_entries(
     for curve in sorted(series, key=lambda each: not drawing.is_named(each.algo)):
         text = curve.label if len(counts) == 1 else f"{curve.label} ({repetitions_of([curve])})"
         if curve.label not in drawn:
-            entries[f"{text}: no point, as tuning passes the total"] = nothing
+            entries[f"{text}: no point"] = nothing
         elif curve.label in looks:
             entries[text] = Line2D([], [], **looks[curve.label])
     if max(counts) >= FEWEST:

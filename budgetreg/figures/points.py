@@ -10,6 +10,7 @@ import pandas as pd
 
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.analysis.intervals import Estimate, basic, of_ratio, percentile
+from budgetreg.common.errors import ConfigError
 from budgetreg.figures import canvas
 from budgetreg.figures.canvas import Axes, Drawn, End, Line2D, across, beside, grid, label_ends, set_ticks
 from budgetreg.figures.captions import about_settings, flowing, repetitions_of
@@ -79,7 +80,7 @@ def draw_scaling(series: Sequence[Series], drawing: Drawing) -> Drawn:
         place.ax.set_xlabel(drawn.below(over))
         place.name_y(wanted, shared=drawing.share_y)
         missing += [
-            f"{_label(learner)} at {at:g}"
+            f"{_label(learner)} at {at:g}{f' ({drawing.title(in_panel)})' if panels[1:] else ''}"
             for learner, points in scalings.items()
             for at in points
             if at not in _drawable(points)
@@ -182,13 +183,14 @@ def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
     sizes = {k: {"markersize": 3 + 1.2 * at} if budgets[1:] else {} for at, k in enumerate(budgets)}
     drawn, panels = _panels(series, drawing)
     for place, in_panel in panels:
-        paid = [float(along(x.column, curve, curve.mean)[-1]) for curve in in_panel]
-        aside = dict(zip(looks, beside(len(looks), _SPREAD * np.log2(max(paid) / min(paid))), strict=True))
-        for at, curve in zip(paid, in_panel, strict=True):
+        in_panel = sorted(in_panel, key=lambda curve: list(looks).index(curve.label))
+        paid = np.array([float(along(x.column, curve, curve.mean)[-1]) for curve in in_panel])
+        step = _SPREAD * np.log2(paid.max() / paid.min()) / len(looks)
+        for at, curve in zip(_side_by_side(paid, step), in_panel, strict=True):
             comparison = ResampledCurves([curve], y.column, "examples")
             error = of_ratio(comparison.means(curve).end, comparison.repetitions)
             look = {**looks[curve.label], **sizes[curve.config["k"]]}
-            _draw_points(place.ax, [at * aside[curve.label]], [error], look)
+            _draw_points(place.ax, [at], [error], look)
         across(place.ax, y.zero)
         _make_logarithmic(drawn, place, x, y.text, drawing)
     entries = {label: Line2D([], [], **look) for label, look in looks.items()}
@@ -200,6 +202,19 @@ def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
         f"bootstrap resamples of {repetitions_of(series)}."
     )
     return Drawn(drawn.figure, f"{y.name} against {x.name}", [flowing(text), about_settings(series)])
+
+
+def _side_by_side(x: np.ndarray, step: float) -> np.ndarray:
+    """Return places (n,) on a logarithmic axis at which markers that would hide each other stand beside each other.
+
+    Markers within a step, in octaves, of their neighbours share a place: they stand around its middle, a step apart.
+    """
+    order = np.argsort(x, kind="stable")
+    groups = np.split(order, 1 + np.flatnonzero(np.diff(np.log2(x[order])) >= step))
+    places = np.empty(len(x))
+    for group in groups:
+        places[group] = np.exp(np.log(x[group]).mean()) * beside(group.size, step * (group.size - 1))
+    return places
 
 
 def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) -> Scalings:
@@ -217,7 +232,8 @@ def scalings_of(series: Sequence[Series], drawing: Drawing, y: Axis, x: Axis) ->
     scalings: dict[tuple[str, str], dict[float, Estimate]] = {}
     for curve in series:
         value = of(str(drawing.over), curve)
-        assert isinstance(value, int | float)
+        if not isinstance(value, int | float):
+            raise ConfigError(f"figure.over: {drawing.over}: {value} is not a number")
         comparison = ResampledCurves([curve], y.column, x.column)
         means = comparison.means(curve)
         scalings.setdefault((curve.algo, curve.variant), {})[float(value)] = (
@@ -245,9 +261,14 @@ def relative_to_best(series: Sequence[Series], drawing: Drawing, x: Axis, y: Axi
 
     The least is that of the means over all repetitions.
     """
-    (ours,), others = _compared(series, drawing)
-    comparison = ResampledCurves([ours, *others], y.column, x.column)
-    means = comparison.means(ours)
+    ours, others = _compared(series, drawing)
+    if len(ours) > 1 or not others:
+        raise ConfigError(
+            f"figure.of, figure.against: a panel has {len(ours)} curves of {drawing.of} and {len(others)} others of "
+            f"{drawing.against}, where one and at least one are compared"
+        )
+    comparison = ResampledCurves([*ours, *others], y.column, x.column)
+    means = comparison.means(ours[0])
     errors = np.stack([comparison.means(other).at(means.x) for other in others])
     least = errors[errors[:, 0].argmin(axis=0), :, range(means.x.size)].T
     return means.x, [of_ratio(ratios, comparison.repetitions) for ratios in (means.values / least).T]

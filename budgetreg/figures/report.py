@@ -269,8 +269,10 @@ def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section
             by_kind.setdefault(_kind(run.folder), []).append(run.folder)
     counts = f"{sum(run.finished for run in runs)} of {sum(run.planned for run in runs)} repetitions"
     if not by_kind:
-        why = next((run.damage for run in runs if run.damage), "the command that made it resumes")
-        raise DataError(f"{place}: nothing is finished yet ({counts}, and no table); {why}")
+        for run in runs:
+            if run.damage:
+                raise DataError(f"{place}: nothing can be shown: {run.damage}")
+        raise DataError(f"{place}: nothing is finished yet ({counts}, and no table); the command that made it resumes")
     warnings, states = _unfinished(place, runs, f"{counts} are finished. This page shows {sum(shown.values())}.")
     sections = [_section(place, kind, folders) for kind, folders in by_kind.items()]
     if states and sections[1:]:

@@ -243,6 +243,8 @@ def worst(series: Sequence[Series], key: str, column: str) -> Iterator[Series]:
         groups.setdefault(tuple(rest.items()), []).append(curve)
     for group in groups.values():
         means = [curve.mean.set_index("examples")[column] for curve in group]
+        if any(not mean.index.equals(means[0].index) for mean in means):
+            raise ConfigError(f"figure.worst: {key}: curves have other numbers of examples at their checkpoints")
         rows = []
         for examples in means[0].index:
             points = by_checkpoint(group[int(np.argmax([mean[examples] for mean in means]))].points)

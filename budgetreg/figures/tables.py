@@ -17,6 +17,7 @@ from budgetreg.analysis.comparisons import Incomparable, ResampledCurves, Saving
 from budgetreg.analysis.intervals import Estimate
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.common.notices import in_one_line, plural, right, table
+from budgetreg.config.options import AUTO
 from budgetreg.figures.captions import (
     amount,
     charged_per_example,
@@ -201,7 +202,8 @@ def _cells(series: Series, row: pd.Series, units: Sequence[str], largest: pd.Ser
     """Return a checkpoint's numbers, one for each of `_heads`, with the largest value of each measure."""
     paid = [amount(row["cost"]) if series.unit == unit else "-" for unit in units]
     errors = [_mean_sd(row, str(measure), value) for measure, value in largest.items()]
-    return [f"{row['examples']:,.0f}", f"{row['attributes']:,.0f}", *paid, *errors]
+    examples = "-" if series.k == AUTO else f"{row['examples']:,.0f}"  # with k=auto, the column has what was spent
+    return [examples, f"{row['attributes']:,.0f}", *paid, *errors]
 
 
 def _mean_sd(row: pd.Series, measure: str, largest: float) -> str:

@@ -49,7 +49,7 @@ from budgetreg.data.registry import ALL, DatasetConfig, DatasetKind, kinds
 _AUTOMATIC_PILOT = 2
 """Version of the rule for the size of an automatic pilot, see `budgetreg.protocol.spending`."""
 
-_MONEY_LIMIT = 4
+_MONEY_LIMIT = 5
 """Version of the rule by which a total in money ends a run, see `budgetreg.protocol.passes`."""
 
 _UNKNOWN_SCALES = 1

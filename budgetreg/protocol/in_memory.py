@@ -13,7 +13,7 @@ from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
 from budgetreg.config.options import EVERY
 from budgetreg.data.attributes import in_groups, priced, unit
-from budgetreg.data.dataset import Dataset, Groups, Values
+from budgetreg.data.dataset import Dataset, Groups, Values, row_blocks
 from budgetreg.data.registry import ALL
 from budgetreg.metering.table import JointMoments
 from budgetreg.protocol.configuration import Config, assembled
@@ -208,6 +208,10 @@ def _dataset(X: np.ndarray | Values, y: np.ndarray | None, scale: str, names: Se
         X = np.where(missing, 0.0, X)
         available = ~missing if missing.any() else None
         largest = np.abs(X).max(axis=0)
+    elif scale == "max_abs":
+        largest = np.zeros(X.shape[1])
+        for rows in row_blocks(np.arange(X.shape[0]), X.shape[1]):
+            largest = np.maximum(largest, np.abs(X.rows(rows)).max(axis=0))
     return Dataset(
         NAME,
         X,

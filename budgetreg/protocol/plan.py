@@ -265,7 +265,8 @@ def make_plan(config: Config) -> Plan:
     plan = replace(plan, settings=lay_out(config, run))
     rest = n_train - plan.pilot
     if plan.folds > rest:
-        raise ConfigError(f"tuning.folds={plan.folds}: at most the {rest} training examples of {data.name}")
+        outside = f" outside the pilot of {plan.pilot}" if plan.pilot else ""
+        raise ConfigError(f"tuning.folds={plan.folds}: at most the {rest} training examples of {data.name}{outside}")
     refuse_incomplete(config, data, n_test, plan.pilot, plan.folds)
     return replace(plan, notes=(*data.notes, *_remarks(plan, data), *algo.notes(run, plan.settings)))
 
@@ -395,7 +396,7 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
         )
     if pilot:
         # Missing values are replaced or left out, so more draws may be planned than the total pays for.
-        most = end if config.total is None or config.ends_with_money else min(end, config.total)
+        most = end if config.ends_with_money else min(plan.attributes_final, config.total or plan.attributes_final)
         learned = "centre and moments" if config.dataset.scaled_by_ranges else "scale, centre and moments"
         source = "it"
         if config.dataset.scaled_by_revealed and algo.scales_itself:
@@ -403,6 +404,12 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
         yield (
             f"a pilot of {pilot} full rows is bought first, {pilot * plan.full_row:,} of {most:,} attributes in "
             f"all: {learned} come from {source}"
+        )
+    asked = config.checkpoints
+    if not isinstance(asked, int) and len(plan.checkpoints) < len(asked):
+        yield (
+            f"{len(plan.checkpoints)} of {len(asked)} checkpoints are left: the others lie within the pilot, before the "
+            "first example, or where another one is"
         )
     if plan.free is not None:
         names = shown([plan.prices.names[at] for at in np.flatnonzero(plan.free)]) if plan.prices else ""

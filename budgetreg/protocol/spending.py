@@ -173,6 +173,12 @@ class Spending:
         return self.per_example * self.cheapest
 
     @property
+    def dearest_example(self) -> float:
+        """The highest price of an example, in money if there are prices; as for `cheapest_example`."""
+        costs = sorted(self.prices.costs if self.prices else self.payment.costs, reverse=True)
+        return fsum(costs[: self.per_example]) if self.budget_split is None else self.per_example * costs[0]
+
+    @property
     def total(self) -> str:
         """The total in words, with its unit if that is money."""
         return f"total={self.config.total}" + (f" {self.payment.unit}" if self.in_money else "")
@@ -303,9 +309,11 @@ def pilot_rows(spending: Spending) -> int:
         If they are too few for what they have to estimate, or leave too little to learn with.
     """
     config, row = spending.config, spending.payment.row
-    spent = axis_end(spending, 0) * spending.price  # as is expected
+    end = axis_end(spending, 0)
+    spent = most = end * spending.price  # as is expected
     if config.total is not None:
-        spent = min(spent, config.total)
+        by_total = end == draws_bought(spending, 0)
+        spent, most = min(spent, config.total), config.total if by_total else most
     pilot = 0 if config.pilot == "auto" else int(config.pilot)
     if config.has_automatic_pilot:
         pilot = automatic_pilot(spending, spent)
@@ -319,8 +327,8 @@ def pilot_rows(spending: Spending) -> int:
         )
     if not pilot and config.algo.given_moments == "pilot":
         raise ConfigError("pilot=0: too few rows for algo.moments=pilot; use at least 1, or algo.moments=given")
-    if pilot and (pilot * row >= spent or pilot >= spending.n_train):
-        limit = f"k={config.k} for {spending.n_train} examples" if config.total is None else spending.total
+    if pilot and (pilot * row >= most or pilot >= spending.n_train):
+        limit = spending.total if most == config.total else f"k={config.k} for {spending.n_train} examples"
         way = f"{config.algo.name} needs them" if config.pilot == "auto" else "use a smaller pilot"
         raise ConfigError(
             f"pilot={config.pilot}: {pilot} full rows of {spending.full_row} attributes cost as much as {limit}, "
@@ -373,16 +381,15 @@ def _checkpoints(spending: Spending) -> tuple[int, ...]:
     if config.chooses_k:
         return _amounts(spending, first)
     end, name = spending.end, config.algo.name
-    dearest = max(spending.payment.costs)
     fewest = spending.n_train  # examples after the pilot that a total in money pays for, whatever is drawn
     if config.ends_with_money:
-        fewest = int(min(spending.money / (per_example * dearest) + _ROUNDING, spending.n_train))
+        fewest = int(min(spending.money / spending.dearest_example + _ROUNDING, spending.n_train))
     if config.axis == "examples":
         per_example = spending.k
     if config.total is not None and (end - first * d < per_example or fewest < 1):
         after = f" after a pilot of {first} full rows of {d}" if first else ""
-        price = dearest if config.ends_with_money else spending.price
-        least = ceil(first * spending.payment.row + per_example * price - _ROUNDING)
+        price = spending.dearest_example if config.ends_with_money else per_example * spending.price
+        least = ceil(first * spending.payment.row + price - _ROUNDING)
         raise ConfigError(
             f"{spending.total}: too little for one example of {per_example} attributes with {name}{after}; "
             f"give at least {least}"

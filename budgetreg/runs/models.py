@@ -17,7 +17,7 @@ from budgetreg.common.notices import plural, say
 from budgetreg.config.nested import Tree, number_ranges
 from budgetreg.data.attributes import UNIT
 from budgetreg.data.dataset import Dataset, as_values, positions, row_blocks
-from budgetreg.data.file import FORMATS, opener, parse_file
+from budgetreg.data.file import CODING, FORMATS, opener, parse_file
 from budgetreg.data.formats import DAMAGE, first_index, open_libsvm, read_npz
 from budgetreg.data.registry import ALL
 from budgetreg.data.tables import NO_TARGET, ChunkedTable, Request, data_row, one_line, reading, shown
@@ -266,7 +266,8 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         )
     label = None if probabilities is None else learned["labels"][(probabilities > 0.5).astype(int)]
     notes = [] if results is None else [_models_used(results, repetition)]
-    notes += data.notes
+    # A model of numbers takes two values for numbers, too, see `_as_numbers`.
+    notes += [note for note in data.notes if "labels" in learned or not note.startswith(CODING)]
     if by_place:
         notes.append(
             f"{path.name}: its {columns.size} columns are taken for those that {folder} learned from, as names are "

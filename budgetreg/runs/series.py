@@ -532,6 +532,8 @@ def _column(name: str) -> Callable[[Series, pd.DataFrame], np.ndarray]:
 
 def _effective_examples(series: Series, curve: pd.DataFrame) -> np.ndarray:
     """Return m (r/d)^2/n, which decides the excess of a subspace if Theorem 7 of Gonen et al. 2016 is sharp."""
+    if not series.of_subspaces:
+        raise ConfigError(f"x: effective_examples: {series.label or series.algo} learns no subspace")
     return (
         _column("examples")(series, curve)
         * (series.attributes_per_example / series.d) ** 2
@@ -603,8 +605,8 @@ def attainable(x: np.ndarray) -> np.ndarray:
 def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> list[Series]:
     """Return series as `read_series` does, with the costs by another price list.
 
-    The reveals are recorded, so that no run has to be repeated. Only price-aware draws, and those of runs with other
-    free attributes, would have been different. All other results of a run stay as they are.
+    The reveals are recorded, so that no run has to be repeated. Runs that would have been different at other prices are
+    refused. All other results of a run stay as they are.
 
     Parameters
     ----------
@@ -618,7 +620,8 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
     Raises
     ------
     ConfigError
-        If other prices would have changed the draws of a run: they were price-aware, or other attributes were free.
+        If other prices would have changed a run: its draws were price-aware, a total in money ended it, or other
+        attributes were free.
     DataError
         If a run does not record what it revealed, a file is damaged, or the list does not fit.
     """
@@ -634,6 +637,11 @@ def _repriced(series: Series, costs: Path, unit: str | None) -> Series:
         raise ConfigError(
             f"{folder}: the draws of {series.algo} depend on its prices: run it again with the other prices in "
             "dataset.costs, or once with algo.prices=ignored"
+        )
+    if series.ends_with_money:
+        raise ConfigError(
+            f"{folder}: a total in money ended {series.algo}, which would have seen more or fewer examples at other "
+            "prices: run it again with the other prices in dataset.costs, or once without total"
         )
     reveals = read_reveals(folder)
     names = tuple(reveals.columns)
