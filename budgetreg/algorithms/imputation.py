@@ -57,8 +57,8 @@ _GUESSED = "imputed values are guesses, and the regressor is not linear in them"
 SCALE_FOLDS = 10
 """Parts of the rows that are held out in turn to scale a regressor."""
 
-_ITERATIVE = 3
-"""Version of imputation by regressions."""
+_WITH_TARGET = 3
+"""Version of imputation with the target."""
 
 _LARGE = 30.0
 """Excess of new values that counts: ridge expects no larger values, unless they dominate those seen."""
@@ -130,8 +130,9 @@ class ImputationLearner(PairwiseLearner):
         return ("with_target",) if self.impute == "mean" else ("rescale",)
 
     def identity(self, section: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what decides its results; imputation by regressions has a version of its own."""
-        return super().identity(section) | ({"version": _ITERATIVE} if self.impute == "iterative" else {})
+        """Return what decides its results; imputation with the target has a version of its own."""
+        by_target = self.impute == "iterative" and self.with_target
+        return super().identity(section) | ({"version": _WITH_TARGET} if by_target else {})
 
     @property
     def words(self) -> Sequence[str]:
@@ -242,7 +243,10 @@ def regressor(
         return w, r
     means = np.nanmean(X[:, live], axis=0)
     # Centred before imputation, so that a shift of the data changes nothing.
-    Z = imputed(np.column_stack([X[:, live] - means, y - y.mean()][: 1 + with_target]), impute)[:, : live.size]
+    columns = X[:, live] - means
+    if with_target:  # in its own unit: the rounds end by a tolerance for all columns
+        columns = np.column_stack([columns, (y - y.mean()) / (y.std() or 1.0)])
+    Z = imputed(columns, impute)[:, : live.size]
     if not centred:
         Z += means
         means = np.zeros(live.size)
@@ -334,10 +338,7 @@ def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # ten rounds are the default, converged or not
-        # The rounds end by a tolerance for all columns: in units of their deviations, no unit decides.
-        unit = np.nanstd(Z, axis=0)
-        unit[unit == 0] = 1.0
-        filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z / unit) * unit
+        filled: np.ndarray = IterativeImputer(random_state=0).fit_transform(Z)
     return filled
 
 

@@ -244,16 +244,17 @@ def _not_shown(
     absent: dict[str, list[str]] = {}
     for learner, curve in curves:
         if curve.empty:
-            absent.setdefault(_why_absent(learner, x, drawing), []).append(learner.label)
+            beyond = _lies_beyond(learner, x, drawing)
+            why = "they lie beyond the x axis" if beyond else "what tuning pays for passes the total"
+            absent.setdefault(why, []).append(learner.label)
     for why, labels in absent.items():
         remarks.append(f"{', '.join(labels)} {'have' if labels[1:] else 'has'} no point, as {why}.")
     return remarks
 
 
-def _why_absent(series: Series, x: Axis, drawing: Drawing) -> str:
-    """Return why a panel shows no point of a series."""
-    beyond = drawing.until is not None and along(x.column, series, series.mean).min() > drawing.until
-    return "they lie beyond the x axis" if beyond else "what tuning pays for passes the total"
+def _lies_beyond(series: Series, x: Axis, drawing: Drawing) -> bool:
+    """Return whether all checkpoints of a series lie beyond the end of the x axis."""
+    return drawing.until is not None and bool(along(x.column, series, series.mean).min() > drawing.until)
 
 
 def _label_axes(drawn: canvas.Panels, parts: Sequence[_Part], y: Axis, drawing: Drawing) -> None:
@@ -306,7 +307,8 @@ def _legend_entries(
     for curve in sorted(series, key=lambda each: not drawing.is_named(each.algo)):
         text = curve.label if len(counts) == 1 else f"{curve.label} ({repetitions_of([curve])})"
         if curve.label not in drawn:
-            entries[f"{text}: no point"] = nothing
+            beyond = _lies_beyond(curve, axes_of(series, drawing)[0], drawing)
+            entries[f"{text}: no point{'' if beyond else ', as tuning passes the total'}"] = nothing
         elif curve.label in looks:
             entries[text] = Line2D([], [], **looks[curve.label])
     if max(counts) >= FEWEST:

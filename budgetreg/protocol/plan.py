@@ -408,7 +408,7 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
     asked = config.checkpoints
     if not isinstance(asked, int) and len(plan.checkpoints) < len(asked):
         yield (
-            f"{len(plan.checkpoints)} of {len(asked)} checkpoints are left: the others lie within the pilot, before the "
+            f"{len(plan.checkpoints)} of {len(asked)} checkpoints are left: others lie within the pilot, before the "
             "first example, or where another one is"
         )
     if plan.free is not None:

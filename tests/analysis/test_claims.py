@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from budgetreg.analysis.claims import grid_of, judge, parse, parse_all
-from budgetreg.analysis.comparisons import MONEY_COLUMNS, SAVING_COLUMNS, Means, savings, savings_csv
+from budgetreg.analysis.comparisons import MONEY_COLUMNS, SAVING_COLUMNS, Incomparable, Means, savings, savings_csv
 from budgetreg.analysis.intervals import FEWEST, basic, of_largest, of_share, weights
 from budgetreg.common.errors import ConfigError
 from budgetreg.runs.series import Series
@@ -252,6 +252,34 @@ def test_an_exponent_leaves_out_curves_above_the_level() -> None:
     assert verdict({**claim, "within": [1.8, 2.2], "level": 0.001}, *curves) == "undecided"
     result = judge(parse({"id": "one", "says": "so", **claim, "within": [1.8, 2.2]}), curves, {})
     assert result.note == "left out: d/k = 16"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [{"kind": "ratio", "a": "a", "b": "b", "within": [0, 2]}, {"kind": "near", "a": "a", "value": 1, "tolerance": 9}],
+)
+@pytest.mark.parametrize("at", [1, 10**6])
+def test_nothing_is_said_of_points_beyond_the_curves(claim: dict[str, Any], at: int) -> None:
+    curves = [series("a", falling(0.5)), series("b", falling(0.9))]
+    assert verdict(claim, *curves) == verdict({**claim, "at": 100}, *curves) == "holds"
+    result = judge(parse({"id": "one", "says": "so", **claim, "at": at}), curves, {})
+    assert (result.verdict, result.note[:24]) == ("undecided", "curves from 40 to 4,000,")
+
+
+def test_a_claim_without_an_interval_says_why() -> None:
+    curves = [series(name, falling(0.5), repetitions=FEWEST - 1) for name in "ab"]
+    claim = {"id": "one", "says": "so", "kind": "ratio", "a": "a", "b": "b", "within": [0, 2]}
+    assert judge(parse(claim), curves, {}).note == "too few repetitions for an interval"
+    for curve in curves:
+        curve.points["error"] = np.nan
+    result = judge(parse({**claim, "measure": "error"}), curves, {})
+    assert (result.verdict, result.note) == ("undecided", "error is undefined")
+
+
+def test_other_splits_are_not_compared_repetition_by_repetition() -> None:
+    curves = [series(name, falling(0.5), seed=seed) for seed, name in enumerate("ab")]
+    with pytest.raises(Incomparable, match="other random splits"):
+        savings(curves, "error", level=0.6)
 
 
 @pytest.mark.parametrize(

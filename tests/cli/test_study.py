@@ -138,7 +138,7 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study ask trial.db spend=30 per_example=0", 2, "per_example=0: must be a whole number of at least 1"),
         ("study tell trial.db", 2, "RESULTS, KEY=VALUE (see budgetreg study tell --help)"),
         ("study tell trial.db patients.csv replace=yes", 2, "replace=yes: must be true or false"),
-        ("study tell trial.db trial.db", 2, "a study reads .csv, .tsv, .parquet"),
+        ("study tell trial.db trial.db", 2, "columns have names in .csv, .tsv, .parquet"),
         ("study tell trial.db patients.csv refund=true invoiced=true", 2, "refund=true gives that back: choose one"),
         ("study exclude trial.db", 2, "name examples or attributes: example=NAME or attribute=NAME"),
         ("study exclude trial.db example=p1 attribute=ecg", 2, "name examples or attributes: example=NAME or"),

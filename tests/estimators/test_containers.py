@@ -246,6 +246,19 @@ def test_stored_values_of_a_cell_are_added_once() -> None:
     assert given.nnz == doubled.nnz  # it is not changed
 
 
+@pytest.mark.parametrize("kind", [AELR, Ridge, POPCA])
+def test_stored_values_have_the_scale_of_the_array(kind: Any) -> None:
+    sparse = np.where(np.abs(X) > 2, X, 0.0)
+    given = {
+        AELR: {**SMALL, "scale": "max_abs"},
+        Ridge: {"B": 1.0, "scale": "max_abs"},
+        POPCA: {"k": 2, "n_components": 1},
+    }
+    dense, stored = (kind(random_state=0, **given[kind]).fit(table, Y) for table in (sparse, csr_array(sparse)))
+    name = "components_" if kind is POPCA else "coef_"
+    np.testing.assert_allclose(getattr(stored, name), getattr(dense, name), rtol=1e-9)
+
+
 def test_names_come_out_of_a_pipeline() -> None:
     model = POPCA(k=2, n_components=2).set_output(transform="pandas")
     frame = model.fit_transform(pd.DataFrame(X, columns=list("abcd")))

@@ -315,3 +315,13 @@ def test_a_table_that_is_all_constants_is_learned() -> None:
     predictions, deviations = AEML(n_factors=1).fit(X, y).predict(X, return_std=True)
     np.testing.assert_allclose(predictions, y.mean(), atol=1.0)
     np.testing.assert_allclose(deviations, y.std(), rtol=0.2)
+
+
+@pytest.mark.parametrize("value", [0.1, 37.07, -1.0])
+def test_equal_targets_have_no_weights_and_no_constants_to_choose(value: float) -> None:
+    X = np.random.default_rng(0).normal(size=(5, 8))
+    model = Ridge(B=1.0).fit(X, np.full(5, value))
+    np.testing.assert_array_equal(model.coef_, np.zeros(8))
+    np.testing.assert_allclose(model.predict(X), value)
+    with pytest.raises(ValueError, match="AELRCV: all targets are equal"):
+        AELRCV(k=3).fit(np.tile(X, (8, 1)), np.full(40, value))

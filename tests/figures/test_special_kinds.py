@@ -10,7 +10,7 @@ import pytest
 from budgetreg.common.errors import ConfigError
 from budgetreg.figures.paired import differences, draw_paired
 from budgetreg.figures.points import draw_bills, draw_ratios, draw_relative, draw_scaling, ratios_of, relative_to_best
-from budgetreg.figures.specification import ATTRIBUTES, RELATIVE, Drawing, axes_of, parse
+from budgetreg.figures.specification import ATTRIBUTES, RELATIVE, Drawing, axes_of, parse, worst
 from budgetreg.runs.series import Series, labelled, read_folder, read_series
 from tests.figures.drawn import drawn, of_series
 from tests.figures.test_paid import N, paid_run
@@ -152,11 +152,39 @@ def test_what_was_paid_includes_tuning_and_markers_grow_with_k(tmp_path: Path) -
     series = [curve for name in "123" for curve in labelled(read_folder(tmp_path / name))]
     (ax,) = draw_bills(series, Drawing()).figure.axes
     small, large, other = ax.lines[:3]
-    factor = other.get_xdata()[0] / 1939.5
-    assert factor > 1  # learners stand side by side
-    assert small.get_xdata()[0] * factor == pytest.approx(639.5)
+    assert (small.get_xdata()[0], other.get_xdata()[0]) == pytest.approx((639.5, 1939.5))
     assert small.get_markersize() < large.get_markersize()
     assert small.get_ydata()[0] == pytest.approx(series[0].mean["test_relative"].iloc[-1])
+    paid_run(tmp_path / "4", 1301, N, algo="aerr")
+    (ax,) = draw_bills([*series, *labelled(read_folder(tmp_path / "4"))], Drawing()).figure.axes
+    alone, _, left, right = (line.get_xdata()[0] for line in ax.lines[:4])
+    assert alone == pytest.approx(639.5)
+    assert left < 1939.5 < 1940.5 < right  # learners that paid about the same stand side by side
+    assert left * right == pytest.approx(1939.5 * 1940.5)
+
+
+def test_what_cannot_be_drawn_is_said_in_one_line(tmp_path: Path) -> None:
+    for at, (algo, k) in enumerate([("aelr", 2), ("aelr", 4), ("aer", 2)]):
+        write_run(tmp_path / str(at), algo, k=k)
+    series = read_series([tmp_path])
+    relative = Drawing(kind="relative", of="aelr", against={"k": 2})
+    with pytest.raises(ConfigError, match="a panel has 2 curves of aelr and 1 others"):
+        draw_relative(series, relative)
+    with pytest.raises(ConfigError, match=r"figure.over: dataset.center: none is not a number"):
+        draw_scaling(series, Drawing(over="dataset.center"))
+    with pytest.raises(ConfigError, match=r"effective_examples: .* learns no subspace"):
+        draw_scaling(series, Drawing(over="k", x="effective_examples", level=0.5))
+    write_run(tmp_path / "3", "aelr", k=2, examples=(20, 80), tuning__folds=5)
+    with pytest.raises(ConfigError, match=r"figure.worst: tuning.folds: curves have other numbers of examples"):
+        list(worst(read_series([tmp_path]), "tuning.folds", "test_relative"))
+
+
+def test_points_that_are_not_shown_are_named_with_their_panel(tmp_path: Path) -> None:
+    for at, (dataset, shift) in enumerate([("a", 0.0), ("b", -0.5)]):
+        write_run(tmp_path / str(at), "aelr", dataset, shift=shift)
+    _, _, paragraphs = draw_scaling(read_series([tmp_path]), Drawing(over="k", level=0.5))
+    text = " ".join(" ".join(paragraphs).split())
+    assert "before the first checkpoint: AELR at 4 (a, k = 4), AELR at 4 (b, k = 4)." in text
 
 
 @pytest.mark.parametrize("kind", ["paired", "ratios", "relative"])

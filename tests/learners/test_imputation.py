@@ -134,11 +134,14 @@ def test_the_target_is_a_further_column_of_the_imputer():
     X = hidden(X, 4)
     X -= np.nanmean(X, axis=0)
     w, _ = imputation.regressor(X, y, impute="iterative", with_target=True, **AS_FITTED)
-    filled = IterativeImputer(random_state=0).fit_transform(np.column_stack([X, y - y.mean()]))[:, :6]
+    target = (y - y.mean()) / y.std()
+    filled = IterativeImputer(random_state=0).fit_transform(np.column_stack([X, target]))[:, :6]
     others = [Ridge(alpha).fit(filled, y).coef_ for alpha in cross_validated(filled, y)]
     np.testing.assert_allclose(w, np.mean(others, axis=0), rtol=1e-8)
     without, _ = imputation.regressor(X, y, impute="iterative", **AS_FITTED)
     assert not np.allclose(w, without)
+    thousand, _ = imputation.regressor(X, 1000 * y, impute="iterative", with_target=True, **AS_FITTED)
+    np.testing.assert_allclose(thousand, 1000 * w, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("impute", "rescale"), [("mean", False), ("mean", True), ("iterative", True)])

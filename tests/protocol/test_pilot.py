@@ -129,7 +129,7 @@ def test_impossible_pilots_are_refused(keys, said):
 def test_an_automatic_pilot_costs_up_to_a_tenth_of_all_attributes():
     plan = planned("dataset=diabetes", "k=4")
     assert plan.pilot == 15
-    note = "a pilot of 15 full rows is bought first, 150 of 1,592 attributes in all"
+    note = "a pilot of 15 full rows is bought first, 150 of 1,590 attributes in all"
     assert plan.notes[-1] == f"{note}: scale, centre and moments come from it"
     storing = planned("dataset=diabetes", "k=4", "algo=aemr")
     assert storing.notes[-1] == f"{note}: scale and centre come from all values seen"

@@ -307,6 +307,19 @@ def test_totals_that_buy_nothing_are_refused(keys, said):
     planned("dataset=diabetes", "k=4", *EUR, *keys)
 
 
+def test_distinct_attributes_cost_at_most_the_dearest_of_them(own_prices):
+    """The six dearest of twelve cost 32, and all 38.4; six and twelve times the dearest are 48 and 96."""
+    for k, total in ((6, 32), (12, 39)):
+        (result,) = journaled(planned(*own_prices, f"k={k}", "algo=impute_ridge", f"total={total}", "pilot=0"))
+        assert 0 < result["run"]["cost_total"] <= total
+
+
+def test_checkpoints_that_are_left_out_are_said(own_prices):
+    plan = planned(*own_prices, "algo=impute_ridge", "checkpoints=[0.01,0.02,0.5,1]", "pilot=10")
+    assert len(plan.checkpoints) == 2
+    assert "2 of 4 checkpoints are left: others lie within the pilot" in " ".join(plan.notes)
+
+
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
@@ -481,6 +494,8 @@ def test_it_is_read_and_drawn_beside_fixed_k(table: Path, capsys: pytest.Capture
     assert [each.label for each in series] == ["aeml k=2", "aeml k=4", "aeml k=auto"]
     assert read(runs / "kauto").curves["k"].tolist() == ["auto"] * 2
     assert main(["plot", str(runs)]) == 0
+    assert " auto " in (printed := capsys.readouterr().out)
+    assert next(line for line in printed.splitlines() if " auto " in line).split()[3] == "-"  # of examples
     assert "k = auto" in (runs / "curves.txt").read_text()
     assert main(["status", str(runs)]) == 0
     assert "auto" in capsys.readouterr().out

@@ -184,6 +184,7 @@ def test_two_different_numbers_are_numbers_when_numbers_were_learned(tmp_path, r
     numeric = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": targets})
     code, _, err = predict(capsys, run, numeric)
     assert (code, f"mean squared error {np.square(expected(X) - targets).mean():.6g} on the 4 rows" in err) == (0, True)
+    assert "-> -1" not in err  # which is how labels would be read
 
 
 def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run, capsys):

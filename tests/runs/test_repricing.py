@@ -79,6 +79,13 @@ def test_runs_with_price_aware_draws_are_refused(made: Path) -> None:
         repriced([made / "aware"], made / "other.csv")
 
 
+def test_runs_that_money_ended_are_refused(made: Path, tmp_path: Path) -> None:
+    ended = {**SMALL, "algo": "ddaerr", "algo.prices": "ignored", "dataset.costs": "bundled", "total": 3000}
+    budgetreg.run({**ended, "out": str(tmp_path / "ended")})
+    with pytest.raises(ConfigError, match="a total in money ended ddaerr"):
+        repriced([tmp_path / "ended"], made / "other.csv")
+
+
 def test_runs_without_prices_record_no_reveals(made: Path) -> None:
     assert not (made / "plain" / "reveals.csv").exists()
     with pytest.raises(DataError, match=r"there is no reveals.csv in it, .* run it again, .* dataset.costs=equal$"):
