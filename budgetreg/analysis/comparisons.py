@@ -126,7 +126,7 @@ class ResampledCurves:
             split = curve.config.get("seed"), curve.config.get("dataset", {}).get("test_fraction")
             splits.setdefault(curve.dataset, set()).add(split)
         if any(len(of_data) > 1 for of_data in splits.values()):
-            raise Incomparable("curves of different random splits (seed, dataset.test_fraction), which cannot be paired")
+            raise Incomparable("curves of different random splits (seed, dataset.test_fraction): none can be paired")
         shared = set.intersection(*(set(curve.points["repetition"]) for curve in series))
         if not shared:
             raise Incomparable("curves without a repetition in common")
