@@ -183,10 +183,9 @@ def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
     sizes = {k: {"markersize": 3 + 1.2 * at} if budgets[1:] else {} for at, k in enumerate(budgets)}
     drawn, panels = _panels(series, drawing)
     for place, in_panel in panels:
-        in_panel = sorted(in_panel, key=lambda curve: list(looks).index(curve.label))
         paid = np.array([float(along(x.column, curve, curve.mean)[-1]) for curve in in_panel])
         step = _SPREAD * np.log2(paid.max() / paid.min()) / len(looks)
-        for at, curve in zip(_side_by_side(paid, step), in_panel, strict=True):
+        for at, curve in zip(_side_by_side(paid, [curve.label for curve in in_panel], step), in_panel, strict=True):
             comparison = ResampledCurves([curve], y.column, "examples")
             error = of_ratio(comparison.means(curve).end, comparison.repetitions)
             look = {**looks[curve.label], **sizes[curve.config["k"]]}
@@ -204,16 +203,19 @@ def draw_bills(series: Sequence[Series], drawing: Drawing) -> Drawn:
     return Drawn(drawn.figure, f"{y.name} against {x.name}", [flowing(text), about_settings(series)])
 
 
-def _side_by_side(x: np.ndarray, step: float) -> np.ndarray:
-    """Return places (n,) on a logarithmic axis at which markers that would hide each other stand beside each other.
+def _side_by_side(x: np.ndarray, labels: Sequence[str], step: float) -> np.ndarray:
+    """Return places (n,) on a logarithmic axis at which learners that would hide each other stand beside each other.
 
-    Markers within a step, in octaves, of their neighbours share a place: they stand around its middle, a step apart.
+    Markers within a step, in octaves, of their neighbours share a place: their learners stand around its middle, a step
+    apart.
     """
     order = np.argsort(x, kind="stable")
     groups = np.split(order, 1 + np.flatnonzero(np.diff(np.log2(x[order])) >= step))
     places = np.empty(len(x))
     for group in groups:
-        places[group] = np.exp(np.log(x[group]).mean()) * beside(group.size, step * (group.size - 1))
+        slots = {label: slot for slot, label in enumerate(dict.fromkeys(labels[i] for i in group))}
+        factors = beside(len(slots), step * (len(slots) - 1))
+        places[group] = np.exp(np.log(x[group]).mean()) * factors[[slots[labels[i]] for i in group]]
     return places
 
 
