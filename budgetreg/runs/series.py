@@ -605,8 +605,8 @@ def attainable(x: np.ndarray) -> np.ndarray:
 def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> list[Series]:
     """Return series as `read_series` does, with the costs by another price list.
 
-    The reveals are recorded, so that no run has to be repeated. Runs that would have been different at other prices are
-    refused. All other results of a run stay as they are.
+    The reveals are recorded, so that no run has to be repeated. Runs with other draws at other prices are refused, and
+    a notice names those that a total in money ended. All other results of a run stay as they are.
 
     Parameters
     ----------
@@ -620,8 +620,8 @@ def repriced(folders: Iterable[Path], costs: Path, unit: str | None = None) -> l
     Raises
     ------
     ConfigError
-        If other prices would have changed a run: its draws were price-aware, a total in money ended it, or other
-        attributes were free.
+        If other prices would have changed the draws of a run: they were price-aware, it chose k, or other attributes
+        were free.
     DataError
         If a run does not record what it revealed, a file is damaged, or the list does not fit.
     """
@@ -638,11 +638,13 @@ def _repriced(series: Series, costs: Path, unit: str | None) -> Series:
             f"{folder}: the draws of {series.algo} depend on its prices: run it again with the other prices in "
             "dataset.costs, or once with algo.prices=ignored"
         )
-    if series.ends_with_money:
+    if series.ends_with_money and series.k == AUTO:
         raise ConfigError(
-            f"{folder}: a total in money ended {series.algo}, which would have seen more or fewer examples at other "
-            "prices: run it again with the other prices in dataset.costs, or once without total"
+            f"{folder}: {series.algo} chose what it saw by its prices: run it again with the other prices in "
+            "dataset.costs"
         )
+    if series.ends_with_money:
+        say(f"{folder}: a total in money ended it; at other prices it would have seen more or fewer examples")
     reveals = read_reveals(folder)
     names = tuple(reveals.columns)
     manifest = read_manifest(folder) or {}

@@ -79,11 +79,19 @@ def test_runs_with_price_aware_draws_are_refused(made: Path) -> None:
         repriced([made / "aware"], made / "other.csv")
 
 
-def test_runs_that_money_ended_are_refused(made: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("short_chains")
+def test_runs_that_money_ended_are_named_and_those_that_chose_k_refused(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     ended = {**SMALL, "algo": "ddaerr", "algo.prices": "ignored", "dataset.costs": "bundled", "total": 3000}
     budgetreg.run({**ended, "out": str(tmp_path / "ended")})
-    with pytest.raises(ConfigError, match="a total in money ended ddaerr"):
-        repriced([tmp_path / "ended"], made / "other.csv")
+    (series,) = repriced([tmp_path / "ended"], made / "other.csv")
+    assert series.mean["examples"].tolist() == read_series([tmp_path / "ended"])[0].mean["examples"].tolist()
+    assert "ended: a total in money ended it; at other prices" in capsys.readouterr().err
+    chose = {key: value for key, value in ended.items() if "tuning" not in key} | {"algo": "aeml", "k": "auto"}
+    budgetreg.run({**chose, "repetitions": 1, "out": str(tmp_path / "chose")})
+    with pytest.raises(ConfigError, match="aeml chose what it saw by its prices"):
+        repriced([tmp_path / "chose"], made / "other.csv")
 
 
 def test_runs_without_prices_record_no_reveals(made: Path) -> None:
