@@ -245,7 +245,7 @@ def _not_shown(
     for learner, curve in curves:
         if curve.empty:
             beyond = _lies_beyond(learner, x, drawing)
-            why = "they lie beyond the x axis" if beyond else "what tuning pays for passes the total"
+            why = "all lie beyond the x axis" if beyond else "what tuning pays for passes the total"
             absent.setdefault(why, []).append(learner.label)
     for why, labels in absent.items():
         remarks.append(f"{', '.join(labels)} {'have' if labels[1:] else 'has'} no point, as {why}.")
