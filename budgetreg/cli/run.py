@@ -428,7 +428,7 @@ def _costs(plan: Plan, prices: Prices) -> Sequence[float]:
 def _most_money(plan: Plan, prices: Prices) -> float:
     """Return the most that a final run can cost."""
     pilot, config = plan.pilot_before_learning, plan.config
-    most = pilot * prices.row + (plan.most_examples - pilot) * plan.dearest_example
+    most = pilot * prices.row + (plan.most_examples - pilot) * plan.most_expensive_example
     limited = config.total is not None and (config.ends_with_money or config.chooses_k)
     return min(most, config.last_share * config.total) if limited and config.total else most
 

@@ -173,7 +173,7 @@ class Spending:
         return self.per_example * self.cheapest
 
     @property
-    def dearest_example(self) -> float:
+    def most_expensive_example(self) -> float:
         """The highest price of an example, in money if there are prices; as for `cheapest_example`."""
         costs = sorted(self.prices.costs if self.prices else self.payment.costs, reverse=True)
         return fsum(costs[: self.per_example]) if self.budget_split is None else self.per_example * costs[0]
@@ -383,12 +383,12 @@ def _checkpoints(spending: Spending) -> tuple[int, ...]:
     end, name = spending.end, config.algo.name
     fewest = spending.n_train  # examples after the pilot that a total in money pays for, whatever is drawn
     if config.ends_with_money:
-        fewest = int(min(spending.money / spending.dearest_example + _ROUNDING, spending.n_train))
+        fewest = int(min(spending.money / spending.most_expensive_example + _ROUNDING, spending.n_train))
     if config.axis == "examples":
         per_example = spending.k
     if config.total is not None and (end - first * d < per_example or fewest < 1):
         after = f" after a pilot of {first} full rows of {d}" if first else ""
-        price = spending.dearest_example if config.ends_with_money else per_example * spending.price
+        price = spending.most_expensive_example if config.ends_with_money else per_example * spending.price
         least = ceil(first * spending.payment.row + price - _ROUNDING)
         raise ConfigError(
             f"{spending.total}: too little for one example of {per_example} attributes with {name}{after}; "

@@ -307,8 +307,8 @@ def test_totals_that_buy_nothing_are_refused(keys, said):
     planned("dataset=diabetes", "k=4", *EUR, *keys)
 
 
-def test_distinct_attributes_cost_at_most_the_dearest_of_them(own_prices):
-    """The six dearest of twelve cost 32, and all 38.4; six and twelve times the dearest are 48 and 96."""
+def test_distinct_attributes_cost_at_most_the_most_expensive_of_them(own_prices):
+    """The six most expensive of twelve cost 32, and all 38.4; six and twelve times the most expensive are 48 and 96."""
     for k, total in ((6, 32), (12, 39)):
         (result,) = journaled(planned(*own_prices, f"k={k}", "algo=impute_ridge", f"total={total}", "pilot=0"))
         assert 0 < result["run"]["cost_total"] <= total
