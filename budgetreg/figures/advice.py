@@ -168,7 +168,9 @@ def _other_kind(
         for some in (others, useful, beyond)
     )
     if not compared:
-        return f"{kind}: {'of no use' if tried else 'none that this total pays for' if unpaid else 'not tried'}"
+        if tried:
+            return f"{kind}: no learner errs less than the mean"
+        return f"{kind}: {'none that this total pays for' if unpaid else 'not tried'}"
     closest = next((other for other in compared if not other.is_worse), compared[0])
     clearly = "clearly" if closest.is_worse else "not clearly"
     return f"nearest with {kind}: {_who(closest)}, {clearly} worse, by {in_full(closest.behind)}"

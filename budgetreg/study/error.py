@@ -486,9 +486,9 @@ def estimates_of(state: State, n_jobs: int = 1) -> Estimates:
     seed, algo = int(state.facts["seed"]), state.facts["algo"]
     error, model = estimate_error(state.values, state.y, seed=seed, algo=algo, n_jobs=n_jobs)
     name_left_out(state, model)
-    # What is on order counts too.
+    # What is on order will be paid for when it comes.
     left = ~(state.known | state.unavailable | state.excluded) & state.known_targets[:, None]
-    price = float((state.by_unit(left) * state.prices).sum())
+    price = float((state.by_unit(left) * _unpaid(state)).sum())
     spendings = sorted({min(state.spent * times, price) for times in _FURTHER} - {0.0})
     return Estimates(state.spent, error, list(zip(spendings, forecast_of(state, model, error, spendings), strict=True)))
 
@@ -497,8 +497,13 @@ def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings
     """Return the errors of a study with all attributes after further spendings."""
     closed, seed = state.unavailable | state.excluded, int(state.facts["seed"])
     return forecast(
-        model, state.values, state.y, error.complete, spendings, state.prices, state.heads, closed=closed, seed=seed
+        model, state.values, state.y, error.complete, spendings, _unpaid(state), state.heads, closed=closed, seed=seed
     )
+
+
+def _unpaid(state: State) -> np.ndarray:
+    """Return what each purchase still costs, shape (n, d), whether it is on order or not."""
+    return np.where(state.charged, 0.0, state.costs)
 
 
 def keep(store: StudyFile, state: State, estimates: Estimates) -> None:

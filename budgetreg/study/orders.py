@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import fsum
 
 import numpy as np
 
@@ -29,6 +28,8 @@ COLUMNS = ("order", "example", "attribute", "cost", "value")
 _NEGLIGIBLE = 1e-9
 """Share of the variance of ``<w, x>`` up to which a reduction is rounding, and of an attribute's variance up to which
 the known attributes determine it."""
+
+_NOTHING, _NO_COST = "nothing is ordered", "cells that cost nothing are all that is ordered"
 
 _ENTRIES = 2**22
 """Numbers in the covariances that are held at a time."""
@@ -62,12 +63,17 @@ class Order:
     @property
     def cost(self) -> float:
         """The total price of the order."""
-        return fsum(cost for *_, cost in self.lines)
+        return float(sum(decimal(cost) for *_, cost in self.lines))
 
     def csv(self) -> bytes:
         """Return the order as a file: a line for each value, which is still empty."""
         lines = ((*line, number_as_text(cost)) for *line, cost in self.lines)
         return as_csv(COLUMNS, (dict(zip(COLUMNS, line, strict=False)) for line in lines))
+
+
+def decimal(amount: float) -> Fraction:
+    """Return an amount of money as the decimal number that it is written as: sums of floats depend on their order."""
+    return Fraction(repr(float(amount)))
 
 
 def ask(store: StudyFile, spend: float, per_example: int | None, seed: int | None, number: int | None) -> Order:
@@ -174,15 +180,20 @@ def propose(
     # Values alone show how attributes are related; without any, nothing can be preferred.
     model = fitted(state) if state.known.any() and state.known_targets.any() else None
     seen, rng = state.known | state.on_order | state.unavailable, generator("study order", seed, number)
+    # What was paid for, or is on order with others of its group, costs nothing more: the money is for other cells.
+    no_more = (state.charged | state.by_unit(state.on_order)) & state.by_unit(state.open)
+    rest = no_more[:, state.heads] & state.open
+    seen, is_open = seen | rest, state.open & ~rest
     choice, reason = recommend(
-        model, seen, state.open, state.taken, state.costs, state.heads, state.known_targets, spend, per_example, rng
+        model, seen, is_open, state.taken, state.costs, state.heads, state.known_targets, spend, per_example, rng
     )
+    if rest.any() and choice.cost:
+        reason = f"{plural(int(rest.sum()), 'value')} that cost nothing more, and {reason}"
+    elif rest.any():
+        reason = reason.replace(_NOTHING, _NO_COST)
     chosen = choice.cells
-    # What costs nothing counts for the limit of an example too, and comes last.
     free = state.costs[state.heads[chosen[:, 1]]] == 0
-    # What was paid for and released costs nothing more.
-    delivered = np.argwhere(state.charged & state.by_unit(state.open))
-    candidates = np.concatenate([delivered, chosen[~free], chosen[free]]).tolist()
+    candidates = np.concatenate([np.argwhere(no_more), chosen[~free], chosen[free]]).tolist()
     cells = _admitted(state, candidates, spend, per_example)
     if not cells:
         raise ConfigError(_nothing(state, spend, per_example))
@@ -194,18 +205,18 @@ def _admitted(
     state: State, candidates: Iterable[Sequence[int]], spend: float, per_example: int | None
 ) -> list[tuple[int, int, float]]:
     """Return the cells of an order, with costs: of the candidates, in order, those that stay within both limits."""
-    taken = state.taken
+    taken, priced = state.taken, state.costs > 0  # what has no price does not count for the limit
     # The price of a group is charged once: its other values cost nothing more.
     costs = state.prices
-    counts, ordered, open_cells = taken.sum(axis=1), np.zeros_like(taken), state.open
+    counts, ordered, open_cells = taken[:, priced].sum(axis=1), np.zeros_like(taken), state.open
     most = math.inf if per_example is None else per_example
     lines: list[tuple[int, int, float]] = []
-    paid = Fraction()  # exact: sums of floats depend on their order
+    paid, most_paid = Fraction(), decimal(spend)
     for example, attribute in candidates:
         head = state.heads[attribute]
-        cost, another = float(costs[example, head]), not taken[example, head]
-        total = paid + Fraction(cost)
-        if ordered[example, head] or float(total) > spend or counts[example] + another > most:
+        cost, another = float(costs[example, head]), priced[head] and not taken[example, head]
+        total = paid + decimal(cost)
+        if ordered[example, head] or total > most_paid or counts[example] + another > most:
             continue
         members = np.flatnonzero((state.heads == head) & open_cells[example]).tolist()
         if not members:
@@ -343,7 +354,7 @@ def _reason(
     """
     many = plural(examples, "example")
     if choice.limit is Limit.NOTHING or not choice.cost:
-        free = "cells that cost nothing are all that is ordered" if len(choice.cells) else "nothing is ordered"
+        free = _NO_COST if len(choice.cells) else _NOTHING
         return f"{free}, as no other cell that may be ordered costs at most {spend:,.10g}"
     few = f"{choice.depth} of {units} attributes" if choice.depth > 1 else f"one of {units} attributes"
     each = f"up to {few} each of {many}"

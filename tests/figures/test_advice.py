@@ -118,7 +118,7 @@ def test_a_learner_far_behind_is_not_called_as_good_as_the_best():
     rows = [candidate("aemr", 0.6), candidate("full_lasso", 2.81, (2.21, -0.1, 9.0))]
     verdict, full, useless = answer(rows, 4000)
     assert " is best: error 0.600 (" in verdict
-    assert full == "full rows: of no use"
+    assert full == "full rows: no learner errs less than the mean"
     assert useless == "useless, no better than the mean predictor: full_lasso (full rows)"
 
 

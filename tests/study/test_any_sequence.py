@@ -130,7 +130,9 @@ class AnySequence(RuleBasedStateMachine):
         self.pending |= dict.fromkeys(cells, number)
         if per_example is not None:
             for name in {example for example, _ in cells}:
-                units = {HEADS[attribute] for example, attribute in self.counted() if example == name}
+                units = {
+                    HEADS[attribute] for example, attribute in self.counted() if example == name and COSTS[attribute]
+                }
                 assert len(units) <= per_example
 
     def counted(self) -> set[Cell]:

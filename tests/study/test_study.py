@@ -79,14 +79,14 @@ def test_an_order_is_bought_and_charged_once(path: Path) -> None:
 
 def test_orders_share_no_cell_and_stay_within_both_limits(path: Path) -> None:
     study = created(path)
-    orders = [study.ask(spend=spend, per_example=2) for spend in (20, 30, 100)]
+    orders = [study.ask(spend=spend, per_example=1) for spend in (20, 30)]
     cells = pd.concat(orders)
     assert not cells.duplicated(["example", "attribute"]).any()
-    assert all(order["cost"].sum() <= spend for order, spend in zip(orders, (20, 30, 100), strict=True))
+    assert all(order["cost"].sum() <= spend for order, spend in zip(orders, (20, 30), strict=True))
     units = cells.assign(unit=cells["attribute"].replace(GROUPS)).drop_duplicates(["example", "unit"])
-    assert units.groupby("example").size().max() <= 2
-    with pytest.raises(ConfigError, match="spend=100 per_example=2: nothing that may be ordered is within"):
-        study.ask(spend=100, per_example=2)
+    assert units[units["unit"] != "age"].groupby("example").size().max() == 1  # age costs nothing
+    with pytest.raises(ConfigError, match="spend=100 per_example=1: nothing that may be ordered is within"):
+        study.ask(spend=100, per_example=1)
     rest = study.ask(spend=100)
     assert len(rest) + len(cells) == 12 - 3
     with pytest.raises(ConfigError, match="nothing left to order"):
@@ -566,3 +566,58 @@ def test_names_and_costs_are_never_words_for_missing_values(path: Path) -> None:
     assert study.add(pd.DataFrame({"patient": ["9"], "y": [1.0]}))["targets"] == 1
     assert study.tell(pd.DataFrame({"patient": ["9", "10"], "ecg": [9.0, 5.0]})).values == 1
     assert study.table()["ecg"].fillna(0).tolist() == [0, 5]
+
+
+def filled_in(order: pd.DataFrame) -> pd.DataFrame:
+    """Return an order with results."""
+    return order.assign(value=np.random.default_rng(len(order)).normal(size=len(order)))
+
+
+def test_what_costs_nothing_takes_no_place_of_an_order(path: Path) -> None:
+    costs = {"age": 0.0, "a": 3.0, "b": 4.0, "c": 5.0}
+    study = budgetreg.Study.create(path, examples=[f"p{i}" for i in range(60)], targets=[*range(60)], costs=costs)
+    for _ in range(5):
+        order = study.ask(40, 3)
+        assert 35 < order["cost"].sum() <= 40
+        study.tell(filled_in(order))
+    state = study.state()
+    assert (state.known[:, 1:].sum(axis=1) <= 3).all()
+    assert state.known[state.known[:, 1:].any(axis=1), 0].all()
+
+
+def test_the_rest_of_a_group_that_was_paid_for_leaves_the_money_for_others(path: Path) -> None:
+    costs, groups = {"a": 3.0, "b": 3.0, "c": 10.0, "d": 10.0}, {"c": "panel", "d": "panel"}
+    names = [f"p{i}" for i in range(60)]
+    study = budgetreg.Study.create(path, examples=names, targets=[*range(60)], costs=costs, groups=groups)
+    study.tell(filled_in(pd.DataFrame({"example": names[:40], "attribute": "c"})))
+    order = study.propose(50)
+    assert 40 < order.cost <= 50
+    rest = [line for line in order.lines if line[2] == "d" and line[1] in names[:40]]
+    assert len(rest) == 40
+    assert {cost for *_, cost in rest} == {0.0}
+    assert order.reason.startswith("40 values that cost nothing more, and ")
+    nothing = study.propose(2)
+    assert (nothing.cost, len(nothing.lines)) == (0, 40)
+    assert nothing.reason.startswith("cells that cost nothing are all that is ordered, as no other cell")
+
+
+def test_prices_are_decimal_numbers(path: Path) -> None:
+    names, costs = [f"p{i}" for i in range(20)], {"x": 1.1, "z": 1.1}
+    study = budgetreg.Study.create(path, examples=names, targets=[*range(20)], costs=costs)
+    for spend, lines in ((3.3, 3), (6.6, 6), (3.29, 2)):
+        assert len(study.propose(spend).lines) == lines
+        assert study.propose(spend).cost <= spend
+
+
+def test_a_forecast_depends_on_no_order_that_is_pending(path: Path, tmp_path: Path) -> None:
+    study, _ = bought(path)
+    shutil.copy(path, tmp_path / "same.db")
+    same = budgetreg.Study(tmp_path / "same.db")
+    same.ask(spend=40)
+    study.ask(spend=20)
+    pending = study.estimates()
+    assert pending.further == same.estimates().further
+    study.cancel(1)
+    assert study.estimates() == pending
+    further = [spending for spending, _ in pending.further]
+    assert [interval for _, interval in pending.further] == study.forecast(further)
