@@ -429,8 +429,8 @@ def _most_money(plan: Plan, prices: Prices) -> float:
     """Return the most that a final run can cost."""
     pilot, config = plan.pilot_before_learning, plan.config
     most = pilot * prices.row + (plan.most_examples - pilot) * plan.most_expensive_example
-    limited = config.total is not None and (config.ends_with_money or config.chooses_k)
-    return min(most, config.last_share * config.total) if limited and config.total else most
+    total = config.total if config.ends_with_money or config.chooses_k else None
+    return most if total is None else min(most, config.last_share * total)
 
 
 def _held_out(plan: Plan) -> str:

@@ -168,6 +168,11 @@ def computing(
         That of joblib.
     return_as : str
         ``generator_unordered`` for results in the order in which they are ready.
+
+    Raises
+    ------
+    WorkerDied
+        If a worker ended without a result.
     """
     from joblib import Parallel  # here, as commands that compute nothing need none of what it loads
 

@@ -29,8 +29,6 @@ _NEGLIGIBLE = 1e-9
 """Share of the variance of ``<w, x>`` up to which a reduction is rounding, and of an attribute's variance up to which
 the known attributes determine it."""
 
-_NOTHING, _NO_COST = "nothing is ordered", "cells that cost nothing are all that is ordered"
-
 _ENTRIES = 2**22
 """Numbers in the covariances that are held at a time."""
 
@@ -190,7 +188,7 @@ def propose(
     if rest.any() and choice.cost:
         reason = f"{plural(int(rest.sum()), 'value')} that cost nothing more, and {reason}"
     elif rest.any():
-        reason = reason.replace(_NOTHING, _NO_COST)
+        reason = _without_cost(spend, has_cells=True)
     chosen = choice.cells
     free = state.costs[state.heads[chosen[:, 1]]] == 0
     candidates = np.concatenate([np.argwhere(no_more), chosen[~free], chosen[free]]).tolist()
@@ -344,6 +342,12 @@ def _weights(model: JointModel) -> np.ndarray:
     return regression_weights(np.sqrt(np.maximum(residual, 0.0)) / model.units, w, np.square(w))
 
 
+def _without_cost(spend: float, *, has_cells: bool) -> str:
+    """Return why an order costs nothing."""
+    what = "cells that cost nothing are all that is ordered" if has_cells else "nothing is ordered"
+    return f"{what}, as no other cell that may be ordered costs at most {spend:,.10g}"
+
+
 def _reason(
     choice: Choice, examples: int, filled: int, units: int, spend: float, complete: bool, *, weighed: bool
 ) -> str:
@@ -354,8 +358,7 @@ def _reason(
     """
     many = plural(examples, "example")
     if choice.limit is Limit.NOTHING or not choice.cost:
-        free = _NO_COST if len(choice.cells) else _NOTHING
-        return f"{free}, as no other cell that may be ordered costs at most {spend:,.10g}"
+        return _without_cost(spend, has_cells=len(choice.cells) > 0)
     few = f"{choice.depth} of {units} attributes" if choice.depth > 1 else f"one of {units} attributes"
     each = f"up to {few} each of {many}"
     if choice.limit is Limit.ALL and choice.depth == 1:
