@@ -104,6 +104,7 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
     """
     import pandas as pd  # here, as it is slow to load
 
+    from budgetreg.data.tables import is_number
     from budgetreg.runs import models
 
     if isinstance(table, str | PathLike):
@@ -111,6 +112,13 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
     elif not isinstance(table, pd.DataFrame):
         raise ConfigError(f"table: must be a path or a pandas.DataFrame; got a {type(table).__name__}")
     else:
+        if table.columns.nlevels > 1:
+            raise DataError(f"the table: its columns have names of {table.columns.nlevels} levels: give each one name")
+        if all(map(is_number, map(str, table.columns))):
+            raise DataError(
+                "the table: the names of its columns are only numbers, as a row of data may be: rename them, or add a "
+                "column whose name is a word"
+            )
         with scratch_folder() as scratch:  # read as a file is, with the same words for what is wrong
             path = scratch / f"{scratch.name}.csv"  # a name that no message has by accident
 

@@ -222,7 +222,9 @@ def _exclude(study: Study, arguments: Namespace, keys: Mapping[str, Any]) -> Non
         for key in known
         if key in keys
     }
-    if len(names) != 1 or [] in names.values():
+    if len(names) == 2:
+        raise ConfigError("study exclude: example= and attribute= are excluded by two commands, one for each")
+    if not names or [] in names.values():
         raise ConfigError("study exclude: name examples or attributes: example=NAME or attribute=NAME")
     ((key, listed),) = names.items()
     pending = study.exclude(**{f"{key}s": listed}, refund=keys.get("refund", False), undo=undo)

@@ -116,6 +116,8 @@ def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     "unknown algo 'aelrr' (did you mean 'aelr'?)"
     >>> nearest("aerl", ["aer", "aelr"])
     " (did you mean 'aelr'?)"
+    >>> nearest("crp", ["CR", "CRP"])
+    " (did you mean 'CRP'?)"
     >>> nearest("zebra", ["aelr", "ridge"])
     ''
     >>> nearest("\N{LATIN SMALL LETTER A WITH DIAERESIS}", ["a", "a\N{COMBINING DIAERESIS}"]).encode("ascii", "ignore")
@@ -125,6 +127,8 @@ def nearest(word: str, choices: Iterable[str], prefix: str = "") -> str:
     for choice in choices:
         if choice != word and unicodedata.normalize("NFC", choice) == unicodedata.normalize("NFC", word):
             return f" (did you mean {quoted(prefix + choice)} in another Unicode form, {choice!a}?)"
-    exchanged = [choice for choice in choices if choice != word and sorted(choice) == sorted(word)]
-    matches = exchanged or difflib.get_close_matches(word, choices, n=1)
+    others = [choice for choice in choices if choice != word]
+    alike = [choice for choice in others if choice.casefold() == word.casefold()]
+    exchanged = [choice for choice in others if sorted(choice) == sorted(word)]
+    matches = alike or exchanged or difflib.get_close_matches(word, choices, n=1)
     return f" (did you mean {quoted(prefix + matches[0])}?)" if matches else ""

@@ -39,8 +39,8 @@ STORED = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 """Types that are kept; all others become float64."""
 
 ONE_HOT = (
-    " (encode categories one-hot, as columns of 0 and 1 such as pandas.get_dummies makes, or leave the column out with "
-    "dataset.drop=[...])"
+    " (name words for missing values in dataset.missing_values, encode categories one-hot, as columns of 0 and 1, or "
+    "leave the column out with dataset.drop=[...])"
 )
 """Hint for a column of text."""
 
@@ -324,6 +324,11 @@ def text_of(cell: object) -> str:
     --------
     >>> text_of(" p1 "), text_of("NA"), text_of(7), text_of(7.0), text_of(None)
     ('p1', 'NA', '7', '7', '')
+
+    Raises
+    ------
+    DataError
+        If it is no text that a file can hold.
     """
     # Of numpy's masked arrays; of pandas, which is slow to load.
     if cell is None or type(cell).__name__ in ("MaskedConstant", "NAType", "NaTType"):
@@ -332,7 +337,12 @@ def text_of(cell: object) -> str:
         return ""
     if isinstance(cell, float | np.floating) and float(cell).is_integer():
         return str(int(cell))  # whole numbers beside a hole are floats in a frame
-    return str(cell).strip()
+    text = str(cell).strip()
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{text!a}: holds half of a character, as bytes of another encoding do") from error
+    return text
 
 
 def number_of(cell: object) -> float | None:

@@ -3,7 +3,7 @@
 import base64
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -277,7 +277,10 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         second = quoted(str(learned["labels"][1]))
         notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
     if data.target != NO_TARGET and not np.isnan(data.y).all():
-        known = manifest.get("data", {}).get("fingerprint") == data.fingerprint()
+        learned_from = str(
+            manifest.get("data", {}).get("fingerprint")
+        )  # ranges and groups are added to that of the table
+        known = f"{learned_from}-".startswith(f"{data.fingerprint()}-")
         notes.append(_error(data, values, label, learned, path, known))
     columns_of_rows = zip(PREDICTION_COLUMNS, (values, probabilities, label), strict=True)
     known_columns = {name: column.tolist() for name, column in columns_of_rows if column is not None}
@@ -294,7 +297,7 @@ def _of_weights(learned: Arrays, manifest: Tree, path: Path) -> tuple[Arrays, Tr
     if not limited or not seen.any() or seen.all() or opener(path) is open_libsvm:
         return None
     _, names, d = _target(path, str(learned.get("target", "")))
-    if not (names and _names(learned)) and d != seen.size + len(dropped):
+    if not (names and _names(learned, names)) and d != seen.size + len(dropped):
         return None
     places = positions(seen.size, dropped)
     unseen = [(places[i], "") for i in np.flatnonzero(~seen).tolist()]
@@ -417,7 +420,7 @@ def _table_for(
             raise error from None
         data = replace(data, notes=(*data.notes, f"{error}: no error is computed"))
     columns = _columns(learned, data, path)
-    return data, columns, bool(dropped) and d == columns.size and not (data.names and _names(learned))
+    return data, columns, bool(dropped) and d == columns.size and not (data.names and _names(learned, data.names))
 
 
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
@@ -442,8 +445,12 @@ def _opened(path: Path, target: str | None) -> ChunkedTable | None:
         return None
 
 
-def _names(learned: Arrays) -> list[str]:
-    return learned["names"].tolist() if "names" in learned else []
+def _names(learned: Arrays, there: Collection[str]) -> list[str]:
+    """Return the names of the attributes; of a LIBSVM file these are the indices, for tables that have all of them."""
+    if "names" in learned or "indices" not in learned:
+        return learned["names"].tolist() if "names" in learned else []
+    indices = list(map(str, learned["indices"].tolist()))
+    return indices if set(indices) <= set(there) else []
 
 
 def _by_index(
@@ -473,7 +480,7 @@ def _left_out(
 
     Without names in both tables these are the columns that the run left out, if the table has them.
     """
-    needed = _names(learned)
+    needed = _names(learned, names)
     if names and needed:
         there = set(names)
         missing = [name for name in needed if name not in there]
@@ -489,7 +496,7 @@ def _left_out(
 
 def _columns(learned: Arrays, data: Dataset, path: Path) -> np.ndarray:
     """Return the columns of a table that are the attributes, in the order in which the run learned them."""
-    needed, d = _names(learned), learned["w"].shape[1]
+    needed, d = _names(learned, data.names), learned["w"].shape[1]
     if data.names and needed:
         place = {name: column for column, name in enumerate(data.names)}
         return np.array([place[name] for name in needed])

@@ -1,5 +1,6 @@
 """What callers hand to a study: tables of examples, targets, and what can be bought; checked cell by cell."""
 
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ import numpy as np
 
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
 from budgetreg.common.files import at_home
-from budgetreg.common.notices import plural
+from budgetreg.common.notices import Notice, plural
 from budgetreg.data.attributes import UNIT, Columns, ranges_in
 from budgetreg.data.file import read_sheet
 from budgetreg.data.tables import Sheet, comma_fault, fault_of, is_empty, number_of, sheet_of, shown, text_of
@@ -180,7 +181,7 @@ def attributes_of(
         columns = Columns.of([*heads], d, [(d + at, name) for at, name in enumerate(others)])
         low, high = ranges_in(read_sheet(at_home(ranges), "ranges"), columns, partial=True)
     rows = zip(rows_of(heads, prices), low, high, strict=True)
-    return [(*row, *usual) for row, *usual in rows], unit or ("attributes" if costs is None else UNIT)
+    return [(*row, *usual) for row, *usual in rows], text_of(unit) or ("attributes" if costs is None else UNIT)
 
 
 def rows_of(heads: Mapping[str, int], prices: Mapping[int, float]) -> list[tuple[int, str, float, int]]:
@@ -278,6 +279,7 @@ def priced(
             )
     every = dict(known)
     groups: dict[str, int] = {}
+    members: dict[str, list[str]] = {}
     prices: dict[int, float] = {}
     for at, name in enumerate(dict.fromkeys([*names, *rows])):
         head = every.setdefault(name, at)
@@ -285,6 +287,7 @@ def priced(
             continue
         row = rows[name]
         group = text_of(sheet.columns["group"][row]) if "group" in sheet.names else ""
+        members.setdefault(group, []).append(name)
         if group and groups.setdefault(group, head) != head:
             head = groups[group]
             if name in known or head in old:
@@ -305,6 +308,15 @@ def priced(
     for name, head in every.items():
         if name not in known and head not in prices:
             raise DataError(f"{sheet.source}: no price for {quoted(name)}: each new attribute needs one")
+    several = Counter(every.values())
+    alone = [quoted(of[0]) for group, of in members.items() if known and group and several[every[of[0]]] == 1]
+    if alone:
+        warnings.warn(
+            f"{sheet.source}: no other attribute of the group is in the list, and groups of a study stay as they are: "
+            f"bought alone: {shown(alone)}",
+            Notice,
+            stacklevel=4,
+        )
     if every and not any({**old, **prices}.values()):
         raise DataError(f"{sheet.source}: every price would be 0, so there would be nothing to buy")
     return every, prices
@@ -354,6 +366,11 @@ def with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | S
         index: Any = getattr(targets, "index", None)
         if unknown and not (index is not None and index.equals(pd.RangeIndex(sheet.n))):
             raise ConfigError(f"targets: there is no example {quoted(unknown[0])}{nearest(unknown[0], names)}")
+        if not unknown and isinstance(index, pd.RangeIndex) and list(by_name) != list(names):
+            raise ConfigError(
+                "targets: the index of the series counts its rows, and the names of the examples are the same numbers "
+                "in another order: give a list in the order of the examples, or a mapping of their names to targets"
+            )
         if not unknown:
             targets = [by_name.get(text_of(name)) for name in sheet.columns[id]]
     cells = list(targets)
@@ -400,6 +417,10 @@ def new_examples(
             f"{shown(list(sheet.names))}"
         )
     column = next((name for name in (id, ID) if name in sheet.columns and name not in known), "")
+    lacking = [name for name in attributes if name not in known]
+    for name in sheet.names:
+        if name not in (column, *known) and (near := nearest(name, lacking)):
+            warnings.warn(f"{sheet.source}: its column {quoted(name)} is not used{near}", Notice, stacklevel=3)
     if column:
         id, names = column, sheet.columns[column]
     elif isinstance(examples, pd.DataFrame) and not examples.index.equals(pd.RangeIndex(sheet.n)):
@@ -529,6 +550,9 @@ def _refuse_text(sheet: Sheet, values: Mapping[str, Sequence[float | None]], dro
             "write categories as columns of 0 and 1, such as pandas.get_dummies makes, or leave "
             f"{them} out with {_without(text)}"
         )
+        if any(number is not None for number in values[text[0]]):
+            word = text_of(sheet.columns[text[0]][row])
+            way = f"if {quoted(word)} means that there is no value: missing_values=[{word}]; else {way}"
     if may_name and len(set(map(text_of, sheet.columns[text[0]]))) == sheet.n:
         way += f"; if it has the examples' names: id={text[0]}"
     raise DataError(f"{sheet.source}: {what} not numbers ({sheet.place(row)}: {cell}): {way}")

@@ -253,6 +253,25 @@ def test_python_predicts_for_a_frame_by_the_names_of_its_columns(
     assert predicted.index.equals(shuffled.index)
     with pytest.raises(DataError, match="there is no column 'a'"):
         budgetreg.predict(folder, frame.drop(columns="a"))
+    with pytest.raises(DataError, match="the table: the names of its columns are only numbers, as a row"):
+        budgetreg.predict(folder, frame.set_axis(range(frame.shape[1]), axis=1))
+    with pytest.raises(DataError, match="the table: its columns have names of 2 levels: give each one name"):
+        budgetreg.predict(folder, pd.concat({"first": frame}, axis=1))
+
+
+def test_the_table_that_was_learned_from_is_known_whatever_is_bought_together(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if ranges were given; another table is not taken for it."""
+    frame = pd.read_csv("own.csv")
+    names = [name for name in frame.columns if name != "y"]
+    (here / "groups.csv").write_text("attribute,group\n" + "".join(f"{name},{name in names[:2]}\n" for name in names))
+    (here / "ranges.csv").write_text("attribute,low,high\n" + "".join(f"{name},-9,9\n" for name in names))
+    (frame * 2).to_csv("other.csv", index=False)
+    for out, option in (("g", "dataset.groups=groups.csv algo=aemr"), ("r", "dataset.ranges=ranges.csv algo=aemr")):
+        call(capsys, f"fit dataset=file dataset.path=own.csv k=2 {option} out={out}")
+        assert "own.csv, the table that was learned from" in call(capsys, f"predict {out} own.csv").err
+        assert "other.csv; whether any of them was learned from is not" in call(capsys, f"predict {out} other.csv").err
 
 
 @pytest.mark.usefixtures("short_chains")

@@ -141,7 +141,8 @@ def test_a_table_of_names_alone(here: Path, capsys: pytest.CaptureFixture[str]) 
         ("study tell trial.db trial.db", 2, "columns have names in .csv, .tsv, .parquet"),
         ("study tell trial.db patients.csv refund=true invoiced=true", 2, "refund=true gives that back: choose one"),
         ("study exclude trial.db", 2, "name examples or attributes: example=NAME or attribute=NAME"),
-        ("study exclude trial.db example=p1 attribute=ecg", 2, "name examples or attributes: example=NAME or"),
+        ("study exclude trial.db example=p1 attribute=ecg", 2, "example= and attribute= are excluded by two commands"),
+        ("study exclude trial.db attribute=ECG", 2, "the study has no attribute 'ECG' (did you mean 'ecg'?)"),
         ("study exclude trial.db example=[p1,p33]", 2, "the study has no example 'p33' (did you mean 'p3'?)"),
         ("study exclude trial.db example=p1 undo=true refund=true", 2, "refund=true gives charges back: choose one"),
         ("study add trial.db", 2, "study add: a table of examples or costs=FILE is needed"),
@@ -206,6 +207,7 @@ def test_nothing_to_measure_is_reported(here: Path, capsys: pytest.CaptureFixtur
     )
 
 
+@pytest.mark.filterwarnings("default::budgetreg.common.notices.Notice")
 def test_predictions_and_what_to_measure_next(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call(capsys, CREATE)
     (here / "results.csv").write_text("example,attribute,value\np1,ecg,1\np3,ecg,4\np1,iron,2\np2,iron,1\np3,zinc,2\n")
@@ -220,6 +222,12 @@ def test_predictions_and_what_to_measure_next(here: Path, capsys: pytest.Capture
         "patient,attribute,cost,std_before,std_after,for_all\n"
     )
     call(capsys, "study export trial.db out=model.npz")
+    (here / "typo.csv").write_text("patient,ward,ECG,zink,iron\nn1,A,2,3,4\n")
+    for part in ("predict", "next"):
+        assert call(capsys, f"study {part} trial.db typo.csv").err.startswith(
+            "budgetreg: typo.csv: its column 'ECG' is not used (did you mean 'ecg'?)\n"
+            "budgetreg: typo.csv: its column 'zink' is not used (did you mean 'zinc'?)\n"
+        )
     (here / "whole.csv").write_text("patient,ecg,zinc,iron,age\nn1,1,2,3,40\n")
     assert call(capsys, "predict model.npz whole.csv").out.startswith("prediction\n")
     assert "repetition=1: model.npz holds one model" in call(capsys, "predict model.npz whole.csv repetition=1", 2).err

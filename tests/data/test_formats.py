@@ -222,7 +222,16 @@ def test_csv_files_may_be_compressed(tmp_path: Path, converting: Path, ending: s
 
 
 @pytest.mark.parametrize(
-    ("cell", "part"), [("", "empty or NaN"), ("red", "one-hot"), ("1,5", "decimal comma"), ("inf", "finite")]
+    ("cell", "part"),
+    [
+        ("", "empty or NaN"),
+        (
+            "red",
+            "'red' is not a number (name words for missing values in dataset.missing_values, encode categories one-hot",
+        ),
+        ("1,5", "decimal comma"),
+        ("inf", "finite"),
+    ],
 )
 @pytest.mark.parametrize("column", ["x3", "y"])
 def test_a_bad_cell_gives_the_same_message_for_any_chunk_size(

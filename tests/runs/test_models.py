@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+import budgetreg
 from budgetreg.cli.app import main
 from budgetreg.protocol.prediction import probability
 from budgetreg.runs.models import packed, unpacked
@@ -177,6 +178,25 @@ def test_columns_without_names_are_matched_by_their_order(tmp_path, run, capsys)
     (tmp_path / "new.libsvm").write_text("1 1:2 2:120 3:4\n3 2:1 3:1\n")
     code, out, _ = predict(capsys, run, tmp_path / "new.libsvm")
     assert numbers(out) == pytest.approx(expected(np.array([[2.0, 120, 4], [0, 1, 1]])))
+
+
+def test_columns_are_matched_by_the_indices_of_the_libsvm_file_that_was_learned_from(tmp_path, capsys):
+    """Where all of them are names; the order decides otherwise."""
+    folder, X = tmp_path / "indexed", np.arange(20.0).reshape(5, 4)[:, :3] ** 2 % 7
+    y = ["1", "-1", "2", "0", "1"]
+    rows = [" ".join([y[t], *(f"{i}:{x}" for i, x in zip((1, 2, 3), X[t], strict=True))]) for t in range(5)]
+    path = tmp_path / "indexed.libsvm"
+    path.write_text("\n".join(rows * 4) + "\n")
+    budgetreg.fit({"dataset": "file", "dataset.path": str(path), "algo": "ridge", "total": 60, "tuning": "fixed",
+                   "tuning.B": 9.0, "out": str(folder)})  # fmt: skip
+    right = numbers(predict(capsys, folder, path)[1])[:5]
+    for names in (("1", "2", "3"), ("3", "1", "2"), ("u", "v", "w")):
+        columns = dict(zip(("1", "2", "3"), X.T, strict=True))
+        by_name = {name: columns[name] for name in names} if "1" in names else dict(zip(names, X.T, strict=True))
+        new = table(tmp_path / "new.csv", {**by_name, "target": np.zeros(5)})
+        code, out, err = predict(capsys, folder, new)
+        assert code == 0, err
+        assert numbers(out) == pytest.approx(right)
 
 
 def test_two_different_numbers_are_numbers_when_numbers_were_learned(tmp_path, run, capsys):

@@ -3,6 +3,7 @@
 import itertools
 import re
 import sqlite3
+import warnings
 from collections.abc import Callable
 from contextlib import closing
 from math import fsum
@@ -260,6 +261,25 @@ def test_nothing_is_ordered_of_what_is_excluded(study: budgetreg.Study) -> None:
     assert billed(study) == 20
     study.exclude(examples=["p2"], refund=True)
     assert billed(study) == 20
+
+
+def test_an_attribute_that_cannot_join_a_group_is_said_to_be_alone(study: budgetreg.Study, tmp_path: Path) -> None:
+    for name, group, alone in (
+        ("ecg", "blood", True),
+        ("crp", "blood", True),
+        ("iron", "blood", False),
+        ("ecg", "", False),
+    ):
+        prices = tmp_path / "prices.csv"
+        prices.write_text(f"attribute,cost,group\n{name},7,{group}\n")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            study.add(costs=prices)
+        said = [str(each.message) for each in caught]
+        assert [
+            text for text in said if text.endswith(f"groups of a study stay as they are: bought alone: '{name}'")
+        ] == (said if alone else [])
+        assert len(said) == alone
 
 
 def test_the_rest_of_a_group_on_order_costs_nothing_more(study: budgetreg.Study) -> None:

@@ -363,6 +363,39 @@ def test_the_index_of_a_frame_names_new_examples(path: Path) -> None:
     assert study.predict(named, model=model)["example"].tolist() == ["a", "b", "c"]
 
 
+def test_a_series_that_counts_its_rows_names_no_examples(tmp_path: Path) -> None:
+    """Its numbers may be those of the examples in another order: then it could mean either."""
+
+    def created(names: list[int], targets: object) -> dict[str, float]:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
+        table = budgetreg.Study.create(path, examples=names, targets=targets, costs=COSTS).table()
+        return dict(zip(table["example"], table["target"], strict=True))
+
+    y = [30.0, 0.0, 20.0, 10.0]
+    for names in ([4, 1, 3, 2], [0, 1, 2, 3]):
+        assert created(names, pd.Series(y)) == dict(zip(map(str, names), y, strict=True))
+    names = [3, 0, 2, 1]
+    for targets in (y, pd.Series(y, index=names), dict(zip(names, y, strict=True))):
+        assert created(names, targets) == {"3": 30, "0": 0, "2": 20, "1": 10}
+    with pytest.raises(
+        ConfigError, match="the same numbers in another order: give a list in the order of the examples"
+    ):
+        created(names, pd.Series(y))
+
+
+def test_names_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
+    half, path = "p\udcff", tmp_path / "trial.db"
+    for given in (
+        {"examples": [half, "q"], "costs": COSTS},
+        {"examples": ["p", "q"], "costs": {half: 1.0, "a": 1.0}},
+        {"examples": ["p", "q"], "costs": COSTS, "unit": half},
+        {"examples": ["p", "q"], "costs": COSTS, "targets": [half, "n"]},
+    ):
+        with pytest.raises(DataError, match=r"'p\\udcff': holds half of a character"):
+            budgetreg.Study.create(path, **given)
+        assert not path.exists()
+
+
 def test_what_to_measure_next_of_new_examples(path: Path) -> None:
     study, _ = bought(path)
     model = study.fit()
