@@ -188,9 +188,9 @@ def test_columns_are_matched_by_the_indices_of_the_libsvm_file_that_was_learned_
     path = tmp_path / "indexed.libsvm"
     path.write_text("\n".join(rows * 4) + "\n")
     budgetreg.fit({"dataset": "file", "dataset.path": str(path), "algo": "ridge", "total": 60, "tuning": "fixed",
-                   "tuning.B": 9.0, "out": str(folder)})  # fmt: skip
+                   "tuning.B": 9.0, "k": 2, "out": str(folder)})  # fmt: skip
     right = numbers(predict(capsys, folder, path)[1])[:5]
-    for names in (("1", "2", "3"), ("3", "1", "2"), ("u", "v", "w")):
+    for names in (("1", "2", "3"), ("3", "2", "1"), ("u", "v", "w")):
         columns = dict(zip(("1", "2", "3"), X.T, strict=True))
         by_name = {name: columns[name] for name in names} if "1" in names else dict(zip(names, X.T, strict=True))
         new = table(tmp_path / "new.csv", {**by_name, "target": np.zeros(5)})
