@@ -114,7 +114,7 @@ def predict(folder: str | Path, table: "str | Path | pd.DataFrame", repetition: 
     else:
         if table.columns.nlevels > 1:
             raise DataError(f"the table: its columns have names of {table.columns.nlevels} levels: give each one name")
-        if all(map(is_number, map(str, table.columns))):
+        if len(table.columns) and all(map(is_number, map(str, table.columns))):
             raise DataError(
                 "the table: the names of its columns are only numbers, as a row of data may be: rename them, or add a "
                 "column whose name is a word"

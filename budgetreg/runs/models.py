@@ -277,9 +277,8 @@ def predict(folder: Path, path: Path, repetition: int | None = None) -> Predicti
         second = quoted(str(learned["labels"][1]))
         notes.append(f"probability: of {second}, by Bayes' rule if predictions are normal given the label")
     if data.target != NO_TARGET and not np.isnan(data.y).all():
-        learned_from = str(
-            manifest.get("data", {}).get("fingerprint")
-        )  # ranges and groups are added to that of the table
+        # Those of ranges and of groups follow that of the table.
+        learned_from = str(manifest.get("data", {}).get("fingerprint"))
         known = f"{learned_from}-".startswith(f"{data.fingerprint()}-")
         notes.append(_error(data, values, label, learned, path, known))
     columns_of_rows = zip(PREDICTION_COLUMNS, (values, probabilities, label), strict=True)

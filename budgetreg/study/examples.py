@@ -366,7 +366,8 @@ def with_column(sheet: Sheet, column: str, targets: "Mapping[object, object] | S
         index: Any = getattr(targets, "index", None)
         if unknown and not (index is not None and index.equals(pd.RangeIndex(sheet.n))):
             raise ConfigError(f"targets: there is no example {quoted(unknown[0])}{nearest(unknown[0], names)}")
-        if not unknown and isinstance(index, pd.RangeIndex) and list(by_name) != list(names):
+        in_order = [name for name in names if name in by_name] == list(by_name)
+        if not (unknown or in_order) and isinstance(index, pd.RangeIndex):
             raise ConfigError(
                 "targets: the index of the series counts its rows, and the names of the examples are the same numbers "
                 "in another order: give a list in the order of the examples, or a mapping of their names to targets"

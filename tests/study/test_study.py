@@ -374,6 +374,8 @@ def test_a_series_that_counts_its_rows_names_no_examples(tmp_path: Path) -> None
     y = [30.0, 0.0, 20.0, 10.0]
     for names in ([4, 1, 3, 2], [0, 1, 2, 3]):
         assert created(names, pd.Series(y)) == dict(zip(map(str, names), y, strict=True))
+    some = created([0, 1, 2, 3], pd.Series(y[:2]))
+    assert (some["0"], some["1"], np.isnan([some["2"], some["3"]]).all()) == (30, 0, True)
     names = [3, 0, 2, 1]
     for targets in (y, pd.Series(y, index=names), dict(zip(names, y, strict=True))):
         assert created(names, targets) == {"3": 30, "0": 0, "2": 20, "1": 10}
