@@ -180,12 +180,12 @@ def computing(
     watched = n_jobs > 1 and backend == "loky"
     watching = {"initializer": exit_with_parent, "initargs": (os.getpid(),)} if watched else {}
     parallel = Parallel(n_jobs=n_jobs, backend=backend, return_as=return_as, batch_size=1, **watching)
-    with ExitStack() as stack:
+    # A worker may die before all tasks are handed out.
+    with deaths_explained(), ExitStack() as stack:
         with interrupts_ignored():
             arriving = parallel(tasks)
             stack.callback(_close, arriving)
-        with deaths_explained():
-            yield arriving
+        yield arriving
 
 
 def _close(arriving: Generator[object, None, None]) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from joblib import delayed
 
 from budgetreg.api import carry_out
 from budgetreg.common.errors import UserError
@@ -22,6 +23,7 @@ from budgetreg.runs.journal import read_status
 from budgetreg.runs.runner import execute, remarks
 from budgetreg.runs.store import Store
 from budgetreg.runs.tables import CURVE_FILES
+from budgetreg.runs.workers import WorkerDied, computing
 from tests.tiers import slow_but
 from tests.toy_runs import toy_plan, toy_repetitions, toy_run
 
@@ -229,6 +231,16 @@ def test_a_run_is_drawn_after_its_tables_are_written_if_a_repetition_is_finished
     assert len(curves(plan.folder).splitlines()) == 1
     execute(toy(), function=toy_repetitions, draw=lambda folder: drawn.append((folder, curves(folder))))
     assert drawn == [(plan.folder, curves(plan.folder))]
+
+
+def test_a_worker_that_dies_before_all_tasks_are_handed_out_ends_the_run_with_one_line():
+    def tasks():
+        yield from [delayed(os._exit)(1)] * 2  # joblib takes one for each worker before it hands them out
+        time.sleep(2)  # until joblib knows
+        yield delayed(int)()
+
+    with pytest.raises(WorkerDied, match="a worker process died"), computing(tasks(), n_jobs=2) as arriving:
+        list(arriving)
 
 
 @pytest.mark.parametrize(
