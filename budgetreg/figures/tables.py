@@ -27,7 +27,7 @@ from budgetreg.figures.captions import (
     with_interval,
 )
 from budgetreg.figures.specification import axes_of
-from budgetreg.revealed.purchases import Alternative
+from budgetreg.revealed.purchases import Alternative, Draws
 from budgetreg.runs.series import Series, common_unit, labelled, read_folder
 from budgetreg.runs.tables import AUC
 from budgetreg.study.error import ENOUGH, Estimates
@@ -362,8 +362,13 @@ def estimates_table(estimates: Estimates, unit: str) -> Table:
 
 def alternatives_table(alternatives: Iterable[Alternative]) -> Table:
     """Return a table of what a purchase was compared with."""
-    rows = ((depth, f"{examples:,}", f"{error:.3f}") for depth, examples, error in alternatives)
-    return table(right("attributes of each example", "examples", "expected error"), rows)
+    heads = ("attributes of each example", "examples", *(draws.value for draws in Draws))
+    rows = (
+        (depth, f"{examples:,}", *(f"{errors[draws]:.3f}" for draws in Draws))
+        for depth, examples, errors in alternatives
+    )
+    caption = "The expected error, by how the attributes of an example are chosen."
+    return table(right(*heads), rows, caption=_Notes(caption), caption_justify="left")
 
 
 def bill_tables(bill: StudyBill) -> Iterator[Table]:

@@ -52,6 +52,9 @@ _AUTOMATIC_PILOT = 2
 _MONEY_LIMIT = 5
 """Version of the rule by which a total in money ends a run, see `budgetreg.protocol.passes`."""
 
+_CHOICE_OF_CELLS = 2
+"""Version of the rule by which learners choose how many attributes they see, see `budgetreg.revealed.purchases`."""
+
 _UNKNOWN_SCALES = 1
 """Version of the rule by which attributes of unknown scale are left out, see `budgetreg.revealed.columns.Rescaled`. It
 is that of other tables than scikit-learn's: of these, no attribute is left out, so that their results are as before."""
@@ -119,6 +122,7 @@ class Config:
         rescaled = self.dataset.scaled_by_pilot and self.dataset.kind != "scikit_learn"
         rules = {"automatic_pilot": _AUTOMATIC_PILOT} if self.has_automatic_pilot else {}
         rules |= {"money_limit": _MONEY_LIMIT} if self.ends_with_money else {}
+        rules |= {"choice_of_cells": _CHOICE_OF_CELLS} if self.chooses_k else {}
         rules |= {"unknown_scales": _UNKNOWN_SCALES} if rescaled else {}
         learner = self.algo.identity(self.resolved["algo"]) | ({"grid": grid} if grid else {})
         costs, ignored = self.dataset.costs, learner.get("prices") == "ignored"

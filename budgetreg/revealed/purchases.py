@@ -11,10 +11,11 @@ K. Chaloner, I. Verdinelli. Bayesian experimental design: a review. Statistical 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import ceil
+from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -169,12 +170,13 @@ class _Buyer:
         return _Purchased(amount, is_checkpoint, is_plan, entries, phases, (), then=self)
 
 
-# The choice of cells. A design here is a depth k: examples are filled up to k attributes each, drawn about in
-# proportion to given weights, until the money is spent. So few attributes of many examples compete with complete rows
-# of few. `Criterion` judges each depth by a sample of such draws, after its noise is corrected by what has been seen.
-# Depths whose errors are within 2 % of the least are tied. The criterion treats the covariance of the attributes as
-# known, and complete rows alone do not need it. So they are chosen if they are among the tied, and else the geometric
-# mean of the smallest and the largest depth.
+# The choice of cells. A design here is a depth k and a way to draw: examples are filled up to k attributes each, until
+# the money is spent. So few attributes of many examples compete with complete rows of few. Attributes are drawn about
+# in proportion to given weights, or to what they are expected to explain, or those that are expected to explain most
+# are taken, of all examples or of about half of them, while the others are drawn by weights. Each design is tried, and
+# `Criterion` judges the table that it leaves, after its noise is corrected by what has been seen. The least expected
+# error decides. What attributes explain is hardly known at first, so draws that do not follow the weights must be
+# better by 2 %.
 #
 # The depth is bounded: there must be at least 1.5 examples for each attribute, because fewer show little of how
 # attributes are related. While nothing is known, this bound decides alone.
@@ -187,14 +189,33 @@ _EXAMPLES = 1.5
 LEAST_DEPTH = 2
 """One attribute of an example shows no pair."""
 
-_TIE = 0.02
-"""Relative difference of errors up to which depths are tied."""
+_CLEARLY = 0.02
+"""How much larger an error counts of designs whose draws do not follow the weights."""
 
-_SETS, _SHOWN, _LEAST_SETS = 32, 1024, 4
-"""Most sets that a depth is judged by; about the most attributes of all these sets together; fewest sets."""
+_STEPS = 2
+"""How many depths are tried for each doubling."""
+
+_JUDGED, _SHOWN, _LEAST_JUDGED = 64, 2048, 4
+"""Most examples by which a table is judged; about the most attributes that these show together; fewest examples."""
+
+_TRIED = 4096
+"""Most examples with which designs are tried."""
 
 _ROUNDING = 1e-12
 """Relative rounding error of sums of prices that may make a purchase seem to cost more than is left."""
+
+
+class Draws(Enum):
+    """How the attributes of an example are chosen."""
+
+    WEIGHTED = "by weights"
+    EXPLAINING = "by what they explain"
+    MIXED = "the same for half"
+    FIXED = "the same for all"
+
+
+_SAME = {Draws.FIXED: 1.0, Draws.MIXED: 0.5}
+"""Share of the examples that get the same attributes, those that are expected to explain most."""
 
 
 class Limit(Enum):
@@ -202,7 +223,7 @@ class Limit(Enum):
 
     FEW_EXAMPLES = "deeper examples would be too few to show how attributes are related"
     SHARED = "more attributes of fewer examples are not expected to be worth more"
-    ALL = "nothing is clearly worth more than complete rows"
+    ALL = "nothing is expected to be worth more than complete rows"
     PER_EXAMPLE = "no example may have more"
     EXAMPLES = "all examples are as deep, or nearly so"
     NOTHING = "no cell that is left can be paid for"
@@ -238,21 +259,22 @@ class Offer:
 
 
 class Alternative(NamedTuple):
-    """One way to spend the money.
+    """Ways to spend the money that give examples equally many attributes.
 
     Attributes
     ----------
     depth : int
-        Number of units with a price that each example gets.
+        Number of units with a price that examples are filled up to.
     examples : int
-        Of about how many examples.
-    error : float
-        The expected error of predictions from complete rows, as a share of the target's variance. It is for comparison.
+        How many examples get any, if they are drawn by weights.
+    errors : mapping of Draws to float
+        The expected errors of predictions from complete rows, as a share of the target's variance. They are for
+        comparison.
     """
 
     depth: int
     examples: int
-    error: float
+    errors: Mapping[Draws, float]
 
 
 class Choice(NamedTuple):
@@ -268,6 +290,8 @@ class Choice(NamedTuple):
         Number of units that examples are filled up to; 0 if nothing is bought.
     limit : Limit
         Why it is not more, or not less.
+    draws : Draws
+        How attributes were chosen.
     alternatives : tuple of Alternative
         What was compared, if anything was.
     """
@@ -276,6 +300,7 @@ class Choice(NamedTuple):
     cost: float
     depth: int
     limit: Limit
+    draws: Draws
     alternatives: tuple[Alternative, ...]
 
 
@@ -299,7 +324,7 @@ def choose(
     beliefs : Beliefs or None
         None while nothing is known.
     weights : ndarray of float, shape (u,)
-        Units are drawn about in proportion to these weights, at least 0.
+        Units are drawn about in proportion to these weights, at least 0, unless other draws are clearly better.
     spend : float
         What the cells may cost together.
     rng : numpy.random.Generator
@@ -311,27 +336,26 @@ def choose(
         Whether the weights are corrected for prices.
     """
     purchase = _Purchase(offer, weights, candidates, price_aware)
-    depth, limit = purchase.depth(beliefs, spend, rng)
-    left = spend
-    while depth and purchase.affords(left):
-        cost = purchase.fill(depth, left, rng)
-        if not cost:
-            depth, limit = depth + 1, Limit.EXAMPLES
-        left -= cost
+    planned, limit = purchase.depth(beliefs, spend, rng)
+    depth = purchase.spend(planned, spend, rng) if planned else 0
+    limit = Limit.EXAMPLES if depth > planned else limit
     cells = purchase.cells()
     if not len(cells):
         depth, limit = 0, Limit.NOTHING
-    return Choice(cells, float(purchase.bought.sum(axis=0) @ offer.prices), depth, limit, purchase.alternatives)
+    cost = float(purchase.bought.sum(axis=0) @ offer.prices)
+    return Choice(cells, cost, depth, limit, purchase.draws, purchase.alternatives)
 
 
 class _Purchase:
-    """Units (n, u) that are bought in one go, at first none."""
+    """Units (n, u) that are bought in one go, at first none; `draws` says how they are chosen."""
 
     def __init__(self, offer: Offer, weights: np.ndarray, candidates: np.ndarray | None, price_aware: bool) -> None:
         self._offer = offer
         self._open = offer.by_unit(offer.open)
-        seen = offer.by_unit(offer.seen) & ~self._open
+        self._shown = offer.by_unit(offer.seen)
+        seen = self._shown & ~self._open
         self.bought = np.zeros(self._open.shape, dtype=bool)
+        self.draws = Draws.WEIGHTED
         self.alternatives: tuple[Alternative, ...] = ()
         self._priced = np.flatnonzero(offer.prices > 0)
         if candidates is None:
@@ -343,35 +367,48 @@ class _Purchase:
         # Units that no example offers any more do not count: an example that has k of the others is k deep.
         self._varying = self._priced[self._open[np.ix_(self._examples, self._priced)].any(axis=0)]
         self._has, self._price = seen[:, self._varying], offer.prices[self._varying]
-        w = weights[self._varying]
-        if price_aware and w.size:
-            w = per_money(w, self._price)
-        self._p = (1 - MIX) * w / (w.sum() or 1.0) + MIX / max(len(w), 1)
+        self._price_aware = price_aware
+        self._p = self._probabilities(weights[self._varying])
+        self._order: dict[Draws, np.ndarray] = {Draws.WEIGHTED: np.log(self._p)}
         room = self._has.sum(axis=1) + np.minimum(offer.limits, self._open[:, self._varying].sum(axis=1))
         self.most = int(room[self._examples].max(initial=0))
+
+    def _probabilities(self, w: np.ndarray) -> np.ndarray:
+        """Return probabilities by which the varying units are drawn, given weights."""
+        if self._price_aware and w.size:
+            w = per_money(w, self._price)
+        return np.asarray((1 - MIX) * w / (w.sum() or 1.0) + MIX / max(len(w), 1))
 
     def depth(self, beliefs: Beliefs | None, spend: float, rng: np.random.Generator) -> tuple[int, Limit]:
         """Return how deep examples are to be filled, at most `most`, and why; 0 if none can be."""
         if not self.most:
             return 0, Limit.NOTHING
-        u, eligible = self._varying.size, np.union1d(self._examples, np.flatnonzero(self._has.any(axis=1)))
+        u = self._varying.size
         units = self._has.sum() + spend / (self._price @ self._p / self._p.sum())
         top = min(self.most, max(LEAST_DEPTH, round(units / (_EXAMPLES * u))))
         depth = top
         if beliefs is not None and top > LEAST_DEPTH:
-            depth = self._least_error(self._criterion(beliefs), top, units, len(eligible), rng)
+            depth, self.draws = self._least_error(self._criterion(beliefs), top, spend, int(rng.integers(2**63)))
         limit = Limit.SHARED if depth < top else Limit.FEW_EXAMPLES
         if depth == self.most:
             limit = Limit.ALL if self.most == u else Limit.PER_EXAMPLE
-        reached = min(int(units / len(eligible)), self.most)  # if there are few examples, all of them get as much
-        return (reached, Limit.EXAMPLES) if reached > depth else (depth, limit)
+        return depth, limit
 
-    def fill(self, depth: int, left: float, rng: np.random.Generator) -> float:
+    def spend(self, depth: int, money: float, rng: np.random.Generator) -> int:
+        """Fill up examples to a depth and, if there are too few examples, further; return how deep they are then."""
+        while self._affords(money):
+            cost = self._fill(depth, money, rng)
+            depth += not cost
+            money -= cost
+        return depth
+
+    def _fill(self, depth: int, left: float, rng: np.random.Generator) -> float:
         """Fill up examples, in order, until the next unit costs more than is left; return what that costs."""
-        depths = (self._has | self.bought[:, self._varying]).sum(axis=1)
-        got = self.bought[:, self._priced].sum(axis=1)
-        need = np.minimum(depth - depths, self._offer.limits - got)[self._examples]
-        offered = (self._open & ~self.bought)[np.ix_(self._examples, self._varying)] & (self._price <= left)
+        places = np.ix_(self._examples, self._varying)
+        bought = self.bought[places]
+        depths, got = (self._has[self._examples] | bought).sum(axis=1), bought.sum(axis=1)
+        need = np.minimum(depth - depths, self._offer.limits[self._examples] - got)
+        offered = self._open[places] & ~bought & (self._price <= left)
         able = np.flatnonzero((need > 0) & offered.any(axis=1))
         able = able[: np.searchsorted(np.cumsum(need[able]) * self._price.min(), left, side="right") + 1]
         examples, need, offered = self._examples[able], need[able], offered[able]
@@ -384,18 +421,18 @@ class _Purchase:
         self.bought[examples[row[:paid]], self._varying[unit[:paid]]] = True
         return float(total[paid - 1]) if paid else 0.0
 
-    def affords(self, left: float) -> bool:
+    def _affords(self, left: float) -> bool:
         """Return whether what is left buys anything more."""
-        may = self._offer.limits > self.bought[:, self._priced].sum(axis=1)
-        rows = self._examples[may[self._examples]]
-        offered = (self._open & ~self.bought)[np.ix_(rows, self._varying)].any(axis=0)
-        return bool(offered.any() and self._price[offered].min() <= left)
+        got = self.bought[np.ix_(self._examples, self._varying)].sum(axis=1)
+        rows = self._examples[self._offer.limits[self._examples] > got]
+        cells = np.ix_(rows, self._varying[self._price <= left])
+        return bool((self._open[cells] & ~self.bought[cells]).any())
 
     def cells(self) -> np.ndarray:
         """Return the cells of the units bought, and the free ones of examples that show anything with a price."""
         free = np.flatnonzero(self._offer.prices == 0)
         shown = (self._has | self.bought[:, self._varying]).any(axis=1)
-        shown = shown | self._offer.by_unit(self._offer.seen)[:, self._priced].any(axis=1) | (not self._priced.size)
+        shown = shown | self._shown[:, self._priced].any(axis=1) | (not self._priced.size)
         bought = self.bought.copy()
         bought[np.ix_(np.flatnonzero(shown), free)] = True
         cells = bought[:, self._offer.units] & self._offer.open
@@ -407,49 +444,80 @@ class _Purchase:
 
     def _criterion(self, beliefs: Beliefs) -> Criterion:
         """Return the criterion, corrected by what has been seen."""
-        criterion, seen = Criterion(beliefs), self._offer.by_unit(self._offer.seen)[:, self._offer.units]
+        criterion, seen = Criterion(beliefs), self._shown[:, self._offer.units]
         examples = np.flatnonzero(seen.any(axis=1))
         if examples.size:
-            most = _sets_of(int(seen[examples].sum(axis=1).max()))
-            some = np.unique(np.linspace(0, examples.size - 1, most).round().astype(int))
+            some = _some(seen[examples].sum(axis=1))
             criterion.correct(_padded(seen[examples[some]], seen.shape[1]), examples.size)
         return criterion
 
-    def _least_error(self, criterion: Criterion, top: int, units: float, n: int, rng: np.random.Generator) -> int:
-        """Return the depth from 2 to `top` that the criterion chooses, if n examples may be seen."""
-        depths = np.unique(np.round(np.geomspace(LEAST_DEPTH, top, 1 + ceil(3 * np.log2(top / LEAST_DEPTH)))))
-        # The same examples and nested sets for all depths, so that chance hardly changes their order.
-        examples = rng.choice(self._examples, _SETS)
-        order = np.argsort(-self._keys(rng, _SETS), axis=1, kind="stable")
-        seen = self._offer.by_unit(self._offer.seen)[examples]
-        seen[:, self._varying] = False
-        seen[:, self._offer.prices == 0] = True
-        errors = np.empty(len(depths))
-        for j, k in enumerate(depths.astype(int)):
-            m = 1 if k == self._varying.size else _sets_of(k)
-            shown = seen[:m].copy()
-            np.put_along_axis(shown, self._varying[order[:m, :k]], True, axis=1)
-            information = criterion.information(_padded(shown[:, self._offer.units], len(self._offer.units)))
-            errors[j] = criterion.error(information * min(units / k, n))
-        amounts = np.minimum(np.round(units / depths), n)
-        each = zip(depths.tolist(), amounts.tolist(), errors.tolist(), strict=True)
-        self.alternatives = tuple(Alternative(int(k), int(m), error) for k, m, error in each)
-        good = depths[errors <= errors.min() * (1 + _TIE)]
-        if good[-1] == self._varying.size:
-            return self._varying.size
-        return round(float(np.sqrt(good[0] * good[-1])))
+    def _least_error(self, criterion: Criterion, top: int, spend: float, seed: int) -> tuple[int, Draws]:
+        """Return the depth from 2 to `top`, and the draws, that the criterion chooses."""
+        parts = np.bincount(self._offer.units, criterion.squares(), len(self._offer.prices))[self._varying]
+        self._order[Draws.EXPLAINING] = np.log(self._probabilities(parts))
+        self._order[Draws.FIXED] = np.log(parts / (self._price if self._price_aware else 1.0))
+        self._order[Draws.MIXED] = self._order[Draws.WEIGHTED]
+        steps = 1 + ceil(_STEPS * np.log2(top / LEAST_DEPTH))
+        depths = np.unique(np.round(np.geomspace(LEAST_DEPTH, top, steps))).astype(int).tolist()
+        rows, share = self._part(spend, np.random.default_rng(seed))
+        every, self._examples = self._examples, self._examples[np.isin(self._examples, rows)]
+        designs: list[tuple[float, int, Draws]] = []
+        for depth in reversed(depths):
+            errors, reached, examples = {}, depth, 0
+            for self.draws in reversed(Draws):
+                # The same random numbers for all designs, so that chance hardly changes their order.
+                reached = self.spend(depth, share * spend, np.random.default_rng(seed))
+                errors[self.draws], examples = self._error(criterion, rows, share), self.bought.any(axis=1).sum()
+                self.bought[:] = False
+                handicap = 1.0 if self.draws is Draws.WEIGHTED else 1 + _CLEARLY
+                designs.append((errors[self.draws] * handicap, depth, self.draws))
+            alternative = Alternative(reached, round(examples / share), errors)
+            if alternative not in self.alternatives:
+                self.alternatives = (alternative, *self.alternatives)
+            if reached > depth:  # all examples are deeper, as they are with smaller depths
+                break
+        self._examples = every
+        return min(designs, key=itemgetter(0))[1:]
+
+    def _part(self, spend: float, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+        """Return examples that stand for all that show something, or may come to, and which share of these they are."""
+        rows = np.arange(len(self._shown))
+        if rows.size <= _TRIED:
+            return rows, 1.0
+        begun = np.flatnonzero(self._shown[:, self._priced].any(axis=1))
+        new = self._examples[~np.isin(self._examples, begun)][: int(spend / self._price.min()) + 1]
+        rows = np.concatenate([begun, new])
+        return rng.permutation(rows)[:_TRIED], min(1.0, _TRIED / rows.size)
+
+    def _error(self, criterion: Criterion, rows: np.ndarray, share: float) -> float:
+        """Return the expected error after the purchase, given which examples stand for all, and their share."""
+        units = self._shown[rows] | self.bought[rows]
+        units[:, self._offer.prices == 0] = True
+        shown = units[units[:, self._priced].any(axis=1)][:, self._offer.units]
+        n, d = shown.shape
+        some = shown[_some(shown.sum(axis=1))]
+        seen = shown.astype(np.float32)
+        together = 1 / (1 + (seen.T @ seen) / share)
+        a = some.sum(axis=1)
+        rare = np.einsum("mi,ij,mj->m", some.astype(np.float32), together, ~some, optimize=True) / np.maximum(d - a, 1)
+        return criterion.expected(_padded(some, d), n / share, 1 + _DOUBT * rare)
 
     def _keys(self, rng: np.random.Generator, rows: int) -> np.ndarray:
         """Return keys (rows, varying units), the largest of which are drawn: without replacement, by probabilities p.
 
-        These are ``log p`` plus Gumbel noise.
+        These are ``log p`` plus Gumbel noise; without noise in rows that get the same units.
         """
-        return np.asarray(np.log(self._p) + rng.gumbel(size=(rows, self._varying.size)))
+        keys = self._order[self.draws] + rng.gumbel(size=(rows, self._varying.size))
+        if self.draws in _SAME:
+            keys[rng.random(rows) < _SAME[self.draws]] = self._order[Draws.FIXED]
+        return np.asarray(keys)
 
 
-def _sets_of(k: int) -> int:
-    """Return by how many sets of k attributes a design is judged."""
-    return max(_LEAST_SETS, min(_SETS, _SHOWN // k))
+def _some(counts: np.ndarray) -> np.ndarray:
+    """Return the positions of some examples that stand for all, given how many attributes each shows."""
+    order = np.argsort(counts, kind="stable")
+    many = max(_LEAST_JUDGED, min(_JUDGED, _SHOWN // max(int(counts.max()), 1)))
+    return order[np.unique(np.linspace(0, len(order) - 1, many).round().astype(int))]
 
 
 def _padded(shown: np.ndarray, d: int) -> np.ndarray:
@@ -472,12 +540,20 @@ def _padded(shown: np.ndarray, d: int) -> np.ndarray:
 # An estimated s2 is mostly too large, because it contains the error of the estimated w. How large this error is
 # expected to be, the criterion knows: it is ``tr(S M^-1)`` after the examples that have been seen. So s2 can be
 # corrected.
+#
+# Neither w nor S is known. The regressor has the posterior covariance ``C = M^-1``, so that ``tr(V (w w' + C))`` takes
+# the place of ``w'V w``; M depends on C, and is computed twice. A regression on a attributes that N examples show
+# leaves a variance that is larger by about ``a / N``. Here N is the number of examples that show one of the attributes
+# seen and one of the others together, and half of this counts, because factors are common to many pairs.
 
 _LEAST_EXPLAINED = 0.2
 """Share of the target's variance that w explains a priori, at least."""
 
 _PRIOR_POWER = 0.5
 """Power of S in the prior covariance of w."""
+
+_DOUBT = 0.5
+"""Share of ``a / N`` by which a variance is larger."""
 
 _NOISES = np.geomspace(1.0, 0.02, 14)
 """Shares of an estimated noise variance that the noise may have."""
@@ -540,7 +616,9 @@ class Criterion:
         length = float(w @ self.S @ w)
         self.w, self.noise = w * np.sqrt(explained / length if length else 0.0), 1 - explained
         prior = max(explained, _LEAST_EXPLAINED) / (self._values ** (1 + _PRIOR_POWER)).sum()
-        self._prior = self._Q.T / np.sqrt(prior * self._values**_PRIOR_POWER)[:, None]  # M_0 = _prior' _prior
+        root = self._Q.T / np.sqrt(prior * self._values**_PRIOR_POWER)[:, None]
+        self._prior = root.T @ root
+        self._uncertainty = np.linalg.inv(self._prior)
 
     def correct(self, sets: np.ndarray, n: int) -> None:
         """Take away from the noise what is the error of an estimated regressor, and make the regressor longer.
@@ -550,21 +628,40 @@ class Criterion:
         Parameters
         ----------
         sets : ndarray of int, shape (m, n)
-            As in `information`: what some of the examples show that the regressor was estimated from.
+            As in `explained`: what some of the examples show that the regressor was estimated from.
         n : int
             How many examples these were.
         """
-        w, noise = self.w, self.noise
-        if not w.any():
-            return
-        gaps = []
-        for share in _NOISES:
+        w, noise, gaps, explained = self.w, self.noise, [], self.explained(sets)
+        for share in _NOISES if w.any() else ():
             self._believe(w, 1 - share * noise)
-            gaps.append(abs(self.error(n * self.information(sets)) - noise))
-        self._believe(w, 1 - _NOISES[np.argmin(gaps)] * noise)
+            gaps.append(abs(self.error(n * self.information(explained)) - noise))
+        if gaps:
+            self._believe(w, 1 - _NOISES[np.argmin(gaps)] * noise)
+        self._uncertainty = np.linalg.inv(self._prior + n * self.information(explained))
 
-    def information(self, sets: np.ndarray) -> np.ndarray:
-        """Return the mean of what examples add to the precision of w, shape (d, d).
+    def squares(self) -> np.ndarray:
+        """Return the expected squares of the weights, shape (d,)."""
+        return np.asarray(np.square(self.w) + np.diagonal(self._uncertainty))
+
+    def expected(self, sets: np.ndarray, n: float, inflation: np.ndarray) -> float:
+        """Return the expected error after n examples, if neither the regressor nor the covariance is known.
+
+        Parameters
+        ----------
+        sets : ndarray of int, shape (m, n)
+            As in `explained`: what some of these examples show.
+        n : int
+            How many there are, with those that the regressor was estimated from.
+        inflation : ndarray of float, shape (m,)
+            How much larger the variances that these sets leave are, because the covariance is estimated.
+        """
+        explained = self.explained(sets)
+        after = np.linalg.inv(self._prior + n * self.information(explained, self._uncertainty, inflation))
+        return self.error(n * self.information(explained, after, inflation))
+
+    def explained(self, sets: np.ndarray) -> np.ndarray:
+        """Return what sets of attributes explain of the covariance: matrices (m, n, d), each a root of ``S - V``.
 
         Parameters
         ----------
@@ -579,13 +676,32 @@ class Criterion:
         filler = sets == d
         K = np.take_along_axis(rows, np.broadcast_to(np.minimum(sets, d - 1)[:, None], (m, n, n)), axis=2)
         K = np.where(filler[:, None], 0.0, K) + filler[:, :, None] * np.eye(n)
-        known = np.linalg.solve(np.linalg.cholesky(K), rows)  # known' known = S - V
-        shown = np.square(known @ self.w).sum(axis=1)
-        unexplained = self.noise + np.maximum(self.w @ self.S @ self.w - shown, 0.0)
-        flat = (known / np.sqrt(unexplained)[:, None, None]).reshape(m * n, d)
+        return np.asarray(np.linalg.solve(np.linalg.cholesky(K), rows))
+
+    def information(
+        self, explained: np.ndarray, uncertainty: np.ndarray | None = None, inflation: np.ndarray | float = 1.0
+    ) -> np.ndarray:
+        """Return the mean of what examples add to the precision of w, shape (d, d).
+
+        Parameters
+        ----------
+        explained : ndarray of float, shape (m, n, d)
+            What the attributes that each example shows explain, see `explained`.
+        uncertainty : ndarray of float, shape (d, d), optional
+            Covariance C of the regressor, positive definite; by default it is known.
+        inflation : ndarray of float, shape (m,), or float
+            See `expected`.
+        """
+        m, n, d = explained.shape
+        left = self.w @ self.S @ self.w - np.square(explained @ self.w).sum(axis=1)
+        if uncertainty is not None:
+            root = np.linalg.cholesky(uncertainty)
+            left += np.square(self._root.T @ root).sum() - np.square(explained @ root).sum(axis=(1, 2))
+        unexplained = self.noise + np.maximum(left, 0.0) * inflation
+        flat = (explained / np.sqrt(unexplained)[:, None, None]).reshape(m * n, d)
         return np.asarray(flat.T @ flat / m)
 
     def error(self, information: np.ndarray) -> float:
         """Return the expected error, given the information (d, d) of all examples together."""
-        L = np.linalg.cholesky(self._prior.T @ self._prior + information)
+        L = np.linalg.cholesky(self._prior + information)
         return float(self.noise + np.square(np.linalg.solve(L, self._root)).sum())

@@ -285,8 +285,8 @@ class Study:
         -------
         Order
             With its `lines`, its `reason` and, once values are known, the `alternatives` that it was compared with: the
-            number of attributes of each example, about how many examples that buys, and the expected error, as a share
-            of the target's variance.
+            number of attributes of each example, how many examples that buys, and the expected errors, by how the
+            attributes are chosen, as shares of the target's variance.
 
         Raises
         ------

@@ -16,7 +16,7 @@ from budgetreg.common.errors import ConfigError, quoted
 from budgetreg.common.notices import plural
 from budgetreg.common.streams import generator
 from budgetreg.revealed.designs import regression_weights
-from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Limit, Offer, choose
+from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Draws, Limit, Offer, choose
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.file import StudyFile
 from budgetreg.study.model import JointModel, fitted
@@ -361,6 +361,9 @@ def _reason(
         return _without_cost(spend, has_cells=len(choice.cells) > 0)
     few = f"{choice.depth} of {units} attributes" if choice.depth > 1 else f"one of {units} attributes"
     each = f"up to {few} each of {many}"
+    if choice.draws in (Draws.FIXED, Draws.MIXED) and choice.limit is not Limit.ALL:
+        half = " in half of them" if choice.draws is Draws.MIXED else ""
+        return f"{each}, about the same ones{half}, as others are expected to be worth clearly less"
     if choice.limit is Limit.ALL and choice.depth == 1:
         return f"the one attribute that can be ordered, of each of {many}"
     rows = "complete rows" if complete else f"all {choice.depth} attributes that can be ordered"
@@ -376,7 +379,7 @@ def _reason(
         Limit.FEW_EXAMPLES: f"at most {few} per example, as so few known values reveal more about how attributes are "
         f"related if they are spread over {many} than in complete rows",
         Limit.SHARED: f"{each}, as more of fewer examples are not expected to be worth more",
-        Limit.ALL: f"{rows}, as a few attributes of each of more examples are not expected to be worth clearly more",
+        Limit.ALL: f"{rows}, as a few attributes of each of more examples are not expected to be worth more",
         Limit.PER_EXAMPLE: f"{each}, the most that one example may have",
         Limit.EXAMPLES: f"{each}, as there are no more examples to buy first attributes of",
     }[choice.limit]

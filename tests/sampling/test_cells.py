@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import sqrtm
 
-from budgetreg.revealed.purchases import Beliefs, Choice, Criterion, Limit, Offer, choose
+from budgetreg.revealed.purchases import Beliefs, Choice, Criterion, Draws, Limit, Offer, choose
 
 
 def factor_beliefs(d: int, loading: float, noise: float) -> Beliefs:
@@ -42,8 +43,41 @@ def test_information_is_that_of_simulated_examples() -> None:
         assert residual == pytest.approx(noise + w @ V @ w, rel=0.02)
         expected += m.T @ m / len(x) / residual / len(sets)
     variance = w @ S @ w + noise  # attributes and target are measured in their standard deviations
-    found = Criterion(Beliefs(S, w, noise)).information(sets)
+    criterion = Criterion(Beliefs(S, w, noise))
+    found = criterion.information(criterion.explained(sets))
     np.testing.assert_allclose(found / variance * np.outer(scale, scale), expected, rtol=0.05, atol=0.05)
+
+
+def test_uncertain_weights_and_covariances_leave_more_variance() -> None:
+    """Weights are drawn from their posterior, and residuals are simulated given each draw."""
+    rng = np.random.default_rng(1)
+    root, spread = rng.standard_normal((4, 4)), 0.3 * rng.standard_normal((4, 4))
+    criterion = Criterion(Beliefs(root @ root.T, np.array([1.0, -0.5, 0.0, 2.0]), 0.7))
+    A, uncertainty = np.array([0, 2]), spread @ spread.T
+    S, n = criterion.S, 400_000
+    x = rng.multivariate_normal(np.zeros(4), S, n)
+    w = criterion.w + rng.standard_normal((n, 4)) @ spread.T
+    m = x[:, A] @ np.linalg.solve(S[np.ix_(A, A)], S[A])
+    left = np.square(((x - m) * w).sum(axis=1)).mean()
+    for inflation in (1.0, 1.5):
+        found = criterion.information(criterion.explained(A[None]), uncertainty, np.array([inflation]))
+        expected = m.T @ m / n / (criterion.noise + inflation * left)
+        np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.01)
+
+
+def test_squares_of_weights_are_those_of_the_posterior() -> None:
+    criterion, sets = Criterion(factor_beliefs(4, 0.5, 0.3)), np.array([[0, 1, 2]])
+    root = np.real(sqrtm(criterion.S))
+    prior = np.linalg.inv(root) * np.trace(criterion.S @ root) / (criterion.w @ criterion.S @ criterion.w)
+    np.testing.assert_allclose(criterion.squares(), criterion.w**2 + np.diag(np.linalg.inv(prior)))
+    criterion.correct(sets, 50)
+    prior = np.linalg.inv(root) * np.trace(criterion.S @ root) / (criterion.w @ criterion.S @ criterion.w)
+    explained = criterion.explained(sets)
+    after = prior + 50 * criterion.information(explained)
+    np.testing.assert_allclose(criterion.squares(), criterion.w**2 + np.diag(np.linalg.inv(after)))
+    once = np.linalg.inv(prior + 50 * criterion.information(explained, np.linalg.inv(after), 1.2))
+    expected = criterion.error(50 * criterion.information(explained, once, 1.2))
+    assert criterion.expected(sets, 50, np.array([1.2])) == pytest.approx(expected)
 
 
 def test_error_is_the_noise_plus_the_trace() -> None:
@@ -62,7 +96,7 @@ def test_error_is_the_noise_plus_the_trace() -> None:
 def test_noise_that_contains_the_error_of_the_regressor_is_corrected(noise: float) -> None:
     d, n, sets = 6, 60, np.array(list(combinations(range(6), 3)))
     true = Criterion(factor_beliefs(d, 0.6, noise))
-    estimated = true.error(n * true.information(sets))
+    estimated = true.error(n * true.information(true.explained(sets)))
     assert estimated > 1.3 * true.noise
     short = true.w * np.sqrt((1 - estimated) / (1 - true.noise))
     found = Criterion(Beliefs(true.S, short, estimated))
@@ -79,71 +113,170 @@ def test_noise_is_not_corrected_without_a_regressor() -> None:
     assert (criterion.noise, criterion.w.any()) == (1.0, False)
 
 
-def test_noise_speaks_against_complete_rows_unless_it_may_be_the_error_of_the_regressor() -> None:
+def test_noise_speaks_against_deep_examples_unless_it_may_be_the_error_of_the_regressor() -> None:
     """Without examples there is no error to subtract from the noise."""
-    d, limits = 8, []
+    d, depths = 8, []
     for examples in (0, 20):
         seen = np.zeros((900, d), dtype=bool)
         seen[:examples, :2] = True
         offer, spend = single_units(900, d, seen), 180 - 2 * examples
-        limits.append(choose(offer, factor_beliefs(d, 0.9, 3.0), np.ones(d), spend, np.random.default_rng(3)).limit)
-    assert limits == [Limit.SHARED, Limit.ALL]
+        depths.append(choose(offer, factor_beliefs(d, 0.9, 3.0), np.ones(d), spend, np.random.default_rng(3)).depth)
+    assert depths[0] < depths[1]
 
 
-@pytest.mark.parametrize(("loading", "noise"), [(0.9, 1.0), (0.0, 0.02), (0.5, 0.3)])
-def test_depth_is_nearly_as_good_as_the_best_by_enumeration(loading: float, noise: float) -> None:
-    d, spend, n = 6, 400, 1000
-    beliefs = factor_beliefs(d, loading, noise)
-    criterion = Criterion(beliefs)
-
-    def error(k: int) -> float:
-        return criterion.error(criterion.information(np.array(list(combinations(range(d), k)))) * spend / k)
-
-    errors = {k: error(k) for k in range(2, d + 1)}
-    choice = choose(single_units(n, d), beliefs, np.ones(d), spend, np.random.default_rng(2))
-    assert errors[choice.depth] <= 1.03 * min(errors.values())
+def listed_units(offer: Offer) -> np.ndarray:
+    """Return the attributes with a price that any example offers."""
+    return np.array([i for i, price in enumerate(offer.prices) if price and offer.open[:, i].any()])
 
 
-def listed_depth(offer: Offer, beliefs: Beliefs, weights: np.ndarray, spend: float, seed: int) -> int:
-    """Return how deep examples are filled up, by loops over 32 examples and nested sets of what they would show."""
-    rng, d = np.random.default_rng(seed), len(weights)
-    drawn = [i for i in range(d) if offer.prices[i] and offer.open[:, i].any()]
-    q = 0.9 * weights[drawn] / weights[drawn].sum() + 0.1 / len(drawn)
-    units = offer.seen[:, drawn].sum() + spend
-    top = min(len(drawn), round(units / (1.5 * len(drawn))))
-    steps = int(np.ceil(3 * np.log2(top / 2)))
-    tried = sorted({round(2 * (top / 2) ** (i / steps)) for i in range(steps + 1)})
-    criterion, before = Criterion(beliefs), np.flatnonzero(offer.seen.any(axis=1))
-    if before.size:
-        some = before[np.linspace(0, before.size - 1, 32).round().astype(int)]
-        criterion.correct(np.array([np.flatnonzero(offer.seen[t]) for t in some]), before.size)
-    examples = rng.choice(len(offer.seen), 32)
-    orders = np.argsort(-(np.log(q) + rng.gumbel(size=(32, len(drawn)))), axis=1)
-    errors = {}
-    for k in tried:
-        n, information = 1 if k == len(drawn) else 32, []
-        for t, order in zip(examples[:n], orders[:n], strict=True):
-            shown = {i for i in range(d) if i not in drawn and (offer.seen[t, i] or not offer.prices[i])}
-            information.append(criterion.information(np.array([[*shown, *(drawn[j] for j in order[:k])]])))
-        errors[k] = criterion.error(np.mean(information, axis=0) * min(units / k, len(offer.seen)))
-    tied = [k for k in tried if errors[k] <= 1.02 * min(errors.values())]
-    return tied[-1] if tied[-1] == len(drawn) else round(np.sqrt(tied[0] * tied[-1]))
+def listed_table(
+    offer: Offer, log_p: np.ndarray, sure: np.ndarray, share: float, depth: int, money: float, seed: int
+) -> np.ndarray:
+    """Return what a purchase at the price of 1 leaves known, by loops: example by example, deeper once all are deep.
+
+    A share of the examples gets the attributes with the largest of `sure`, and others are drawn by ``log p``.
+    """
+    rng, seen, drawn = np.random.default_rng(seed), offer.seen.copy(), listed_units(offer)
+    begun = offer.seen[:, offer.prices > 0].any(axis=1)
+    examples = [*np.flatnonzero(begun), *np.flatnonzero(~begun)]
+    while money >= 1 and (offer.open & ~seen)[:, drawn].any():
+        bought = 0
+        short = [t for t in examples if seen[t, drawn].sum() < depth]
+        short = short[: np.searchsorted(np.cumsum([depth - seen[t, drawn].sum() for t in short]), money, "right") + 1]
+        keys = log_p + rng.gumbel(size=(len(short), drawn.size))
+        if share:
+            keys[rng.random(len(short)) < share] = sure
+        for t, key in zip(short, keys, strict=True):
+            left = [i for i in drawn[np.argsort(-key)] if not seen[t, i]]
+            for i in left[: min(depth - seen[t, drawn].sum(), int(money))]:
+                seen[t, i] = True
+                money, bought = money - 1, bought + 1
+        depth += not bought
+    return seen
+
+
+def listed_error(criterion: Criterion, offer: Offer, seen: np.ndarray) -> float:
+    """Return the expected error by loops over the examples that stand for all, and over pairs of attributes."""
+    shown = seen | (offer.prices == 0)
+    shown = shown[shown[:, offer.prices > 0].any(axis=1)]
+    ordered = sorted(shown, key=lambda row: row.sum())
+    n, d = shown.shape
+    some = [ordered[t] for t in np.unique(np.linspace(0, n - 1, 64).round().astype(int))]
+    doubts, sets = [], []
+    for row in some:
+        A, rest = np.flatnonzero(row), np.flatnonzero(~row)
+        pairs = [1 / (1 + (shown[:, i] & shown[:, j]).sum()) for i in A for j in rest]
+        doubts.append(1 + 0.5 * len(A) * np.mean(pairs) if pairs else 1.0)
+        sets.append([*A, *[d] * len(rest)])
+    return criterion.expected(np.array(sets), n, np.array(doubts))
+
+
+def listed_design(
+    offer: Offer, beliefs: Beliefs, weights: np.ndarray, spend: float, seed: int
+) -> dict[tuple[int, Draws], float]:
+    """Return the expected errors of the designs that are compared: of depths, and of ways to draw."""
+    seed, drawn = int(np.random.default_rng(seed).integers(2**63)), listed_units(offer)
+    criterion, before = Criterion(beliefs), sorted(offer.seen[offer.seen.any(axis=1)], key=lambda row: row.sum())
+    if before:
+        some = [before[t] for t in np.unique(np.linspace(0, len(before) - 1, 64).round().astype(int))]
+        criterion.correct(np.array([np.flatnonzero(row) for row in some]), len(before))
+    parts = criterion.squares()[drawn]
+    order = {
+        draws: np.log(0.9 * of / of.sum() + 0.1 / drawn.size)
+        for draws, of in ((Draws.WEIGHTED, weights[drawn]), (Draws.EXPLAINING, parts))
+    }
+    top = min(drawn.size, round((offer.seen[:, drawn].sum() + spend) / (1.5 * drawn.size)))
+    steps = int(np.ceil(2 * np.log2(top / 2)))
+    depths, errors = sorted({round(2 * (top / 2) ** (i / steps)) for i in range(steps + 1)}), {}
+    for depth in reversed(depths):
+        for draws in Draws:
+            log_p, share = order.get(draws, order[Draws.WEIGHTED]), {Draws.MIXED: 0.5, Draws.FIXED: 1.0}.get(draws, 0.0)
+            seen = listed_table(offer, log_p, np.log(parts), share, depth, spend, seed)
+            errors[depth, draws] = listed_error(criterion, offer, seen)
+        if (seen[:, drawn].sum(axis=1) >= depth).all():
+            break
+    return errors
 
 
 @pytest.mark.parametrize(
     ("shown", "noise", "n"),
-    [("nothing", 10, 900), ("free", 10, 900), ("of all", 100, 900), ("of some", 100, 900), ("nothing", 10, 190)],
+    [("nothing", 10, 300), ("free", 10, 300), ("of all", 100, 300), ("of some", 100, 300), ("nothing", 10, 90)],
 )
-def test_depth_is_that_of_a_listing(shown: str, noise: float, n: int) -> None:
-    """With noise, partial examples are best, and chance decides between two or three depths."""
-    d, spend = 20, 900
-    seen, w = np.zeros((n, d), dtype=bool), np.random.default_rng(0).standard_normal(d) * (np.arange(d) % 3 == 0)
+def test_design_is_that_of_a_listing(shown: str, noise: float, n: int) -> None:
+    d, spend = 12, 400
+    w = np.random.default_rng(0).standard_normal(d) * np.where(np.arange(d) % 3, 0.1, 1.0)  # no two explain the same
+    seen = np.zeros((n, d), dtype=bool)
     seen[: {"of all": n, "of some": 40}.get(shown, 0), 4:7] = True
     offer = replace(single_units(n, d, seen), prices=np.where((np.arange(d) < 2) & (shown == "free"), 0.0, 1.0))
-    beliefs, weights = Beliefs(0.2 * np.eye(d) + 0.8 * np.kron(np.eye(5), np.ones((4, 4))), w, noise), np.abs(w) + 0.05
-    chosen = [choose(offer, beliefs, weights, spend, np.random.default_rng(seed)).depth for seed in range(8)]
-    assert chosen == [listed_depth(offer, beliefs, weights, spend, seed) for seed in range(8)]
-    assert len(set(chosen)) > 1
+    beliefs, weights = Beliefs(0.2 * np.eye(d) + 0.8 * np.kron(np.eye(3), np.ones((4, 4))), w, noise), np.abs(w) + 0.05
+    for seed in range(3):
+        choice = choose(offer, beliefs, weights, spend, np.random.default_rng(seed))
+        errors = listed_design(offer, beliefs, weights, spend, seed)
+        depths = sorted({depth for depth, _ in errors})
+        assert len(choice.alternatives) == len(depths)
+        for depth, found in zip(depths, choice.alternatives, strict=True):
+            assert found.errors == pytest.approx({draws: errors[depth, draws] for draws in Draws}, rel=1e-5)
+        least = min(errors, key=lambda design: errors[design] * (1 if design[1] is Draws.WEIGHTED else 1.02))
+        assert choice.draws is least[1]
+        assert choice.depth == least[0] if least[0] > depths[0] else choice.depth >= least[0]
+
+
+def test_a_part_of_a_large_table_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, d = 12_000, 10
+    rng = np.random.default_rng(0)
+    seen = rng.random((n, d)) < 0.1 * (np.arange(n) < 3000)[:, None]
+    offer, beliefs = single_units(n, d, seen), factor_beliefs(d, 0.8, 0.5)
+    found = [choose(offer, beliefs, np.ones(d), 12_000, np.random.default_rng(1))]
+    monkeypatch.setattr("budgetreg.revealed.purchases._TRIED", n)
+    found.append(choose(offer, beliefs, np.ones(d), 12_000, np.random.default_rng(1)))
+    of_part, of_all = ({each.depth: each for each in choice.alternatives} for choice in found)
+    assert of_part.keys() == of_all.keys()
+    for depth, each in of_part.items():
+        assert each.examples == pytest.approx(of_all[depth].examples, rel=0.05)
+        assert each.errors == pytest.approx(of_all[depth].errors, rel=0.05)
+    assert [len(choice.cells) for choice in found] == [12_000, 12_000]
+
+
+def test_useful_attributes_are_bought_for_all_where_the_others_cost_much() -> None:
+    d, useful = 20, np.arange(20) < 3
+    seen = np.zeros((3000, d), dtype=bool)
+    seen[:10] = True
+    offer = replace(single_units(3000, d, seen), prices=np.where(useful, 1.0, 100.0))
+    beliefs = Beliefs(np.eye(d), useful.astype(float), 0.06)
+    choice = choose(offer, beliefs, np.where(useful, 1.0, 0.3), 300, np.random.default_rng(1))
+    assert (choice.draws, choice.depth) == (Draws.FIXED, 3)
+    assert set(choice.cells[:, 1]) == {0, 1, 2}
+    assert len(choice.cells) == 300
+    errors = {each.depth: each.errors for each in choice.alternatives}
+    assert errors[3][Draws.FIXED] < 0.98 * min(min(of[Draws.WEIGHTED], of[Draws.EXPLAINING]) for of in errors.values())
+
+
+def test_little_is_bought_of_a_large_table_of_which_little_is_known() -> None:
+    seen = np.zeros((20_000, 20), dtype=bool)
+    seen[-30:] = True
+    offer, beliefs = single_units(20_000, 20, seen), factor_beliefs(20, 0.8, 0.5)
+    for spend in (1, 3, 100):
+        choice = choose(offer, beliefs, np.ones(20), spend, np.random.default_rng(1))
+        assert len(choice.cells) == spend
+        assert len({error for each in choice.alternatives for error in each.errors.values()}) > 1
+
+
+def test_no_depth_is_compared_twice() -> None:
+    """Where the money buys all, smaller depths are filled up, too."""
+    choice = choose(single_units(40, 8), factor_beliefs(8, 0.9, 0.3), np.ones(8), 320, np.random.default_rng(3))
+    assert (len(choice.cells), [each.depth for each in choice.alternatives]) == (320, [8])
+
+
+def test_complete_rows_win_no_ties() -> None:
+    """They are chosen where their error is expected to be the least, by however little."""
+    offer, depths = single_units(900, 8), set()
+    for noise in (0.02, 0.3, 3.0):
+        choice = choose(offer, factor_beliefs(8, 0.9, noise), np.ones(8), 300, np.random.default_rng(3))
+        errors = {each.depth: each.errors[Draws.WEIGHTED] for each in choice.alternatives}
+        assert choice.depth == min(errors, key=lambda depth: errors[depth])
+        depths.add(choice.depth)
+    assert len(depths) > 1
+    assert 8 in depths
 
 
 def test_correlated_attributes_get_few_and_independent_ones_complete_rows() -> None:

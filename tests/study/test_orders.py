@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from budgetreg.revealed.purchases import Choice
+from budgetreg.revealed.purchases import Choice, Draws
 from budgetreg.study.model import JointModel
 from budgetreg.study.orders import Measurement, next_cells, recommend
 
@@ -104,7 +104,7 @@ def test_an_attribute_that_costs_more_than_the_money_changes_no_plan(spend: floa
         ({"of": model(8, 0.95, 1.0), "known": pairs_known(20), "spend": 100}, "as more of fewer examples are not"),
         ({"of": model(8), "known": half_known()}, "complete rows, of"),
         ({"of": model(8), "known": half_known(), "per_example": 5}, "the most that one example may have"),
-        ({"of": model(8, 0.95, 1.0), "known": half_known(40), "n": 40, "spend": 120}, "no more examples"),
+        ({"of": model(8, 0.95, 1.0), "known": half_known(40), "n": 40, "spend": 130}, "no more examples"),
         ({"spend": 0.5}, "nothing is ordered"),
         ({"d": 2, "spend": 40}, "complete rows, of 20 examples, as one attribute alone does not show"),
         ({"d": 2, "prices": np.array([1, 3]), "spend": 41}, "complete rows, of 10 of 11 examples, as one"),
@@ -130,14 +130,29 @@ def test_reason_says_what_decided(kwargs: dict, said: str) -> None:
     assert len(reason) < 200
 
 
-def test_the_depth_that_is_ordered_is_among_the_best_that_were_compared() -> None:
+def test_what_is_ordered_has_the_least_error_of_what_was_compared() -> None:
     found = order(of=model(8, 0.95, 1.0), known=pairs_known(20), spend=100)
-    errors = {each.depth: each.error for each in found.alternatives}
-    assert list(errors) == [2, 3, 4, 5, 6, 8]
-    depth = np.bincount(found.cells[:, 0]).max()
-    assert errors[depth] <= 1.02 * min(errors.values()) < max(errors.values())
-    assert all(each.examples == min(round(140 / each.depth), 200) for each in found.alternatives)
+    errors = {each.depth: each.errors[Draws.WEIGHTED] for each in found.alternatives}
+    assert list(errors) == [2, 3, 4, 6, 8]
+    assert errors[found.depth] == min(errors.values()) < max(errors.values())
+    assert np.bincount(found.cells[:, 0]).max() == found.depth
+    (ordered,) = (each for each in found.alternatives if each.depth == found.depth)
+    assert abs(ordered.examples - len(np.unique(found.cells[:, 0]))) <= 1
     assert order(spend=100).alternatives == ()
+
+
+def test_a_fixed_subset_is_said_to_be_one() -> None:
+    useful, n = np.arange(20) < 3, 900
+    of = JointModel(np.zeros(20), np.eye(20), useful.astype(float), 0.0, 0.5)
+    known = np.zeros((n, 20), dtype=bool)
+    known[:5] = True
+    choice, reason = recommended(n, 20, of=of, known=known, prices=np.where(useful, 1.0, 5.0), spend=100)
+    assert choice.draws is Draws.FIXED
+    assert reason == (
+        "up to 3 of 20 attributes each of 34 examples, about the same ones, as others are expected to be worth clearly "
+        "less"
+    )
+    assert set(choice.cells[:, 1]) == {0, 1, 2}
 
 
 def test_limit_per_example_holds_over_all_orders() -> None:
