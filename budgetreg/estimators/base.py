@@ -270,17 +270,16 @@ class BudgetEstimator(BaseEstimator):
         finite: bool | str = True if learner.missing is Missing.REFUSED else "allow-nan"
         X = checked(self, X, ensure_all_finite=finite, ensure_min_features=2, ensure_min_samples=2)
         refuse_sizes(X, "X", self._names)
-        target = None
-        if learner.predicts:
-            target = self._targets(y)
-            check_consistent_length(X, target)
+        target = self._targets(y, X)
         if not isinstance(X, np.ndarray):  # sparse values are used as they are if some are stored and none is missing
             dense = not X.nnz or np.isnan(X.data).any()
             X = np.asarray(X.toarray()) if dense else Sparse(X.indptr, X.indices, X.data, X.shape[1])
         return X, target
 
-    def _targets(self, y: Any) -> np.ndarray:
-        """Return checked targets."""
+    def _targets(self, y: Any, X: Any = None) -> np.ndarray | None:
+        """Return checked targets, as many as X has rows if it is given; None for learners of subspaces."""
+        if not self._learner.predicts:
+            return None
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         finite: bool | str = "allow-nan" if self._learner.unlabelled else True
@@ -290,6 +289,7 @@ class BudgetEstimator(BaseEstimator):
         target = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=finite, input_name="y")
         if np.isnan(target).all():
             raise ValueError("Input y contains NaN only: at least one target is needed")
+        check_consistent_length(X, target)
         return np.asarray(target)
 
     def _observed(
@@ -300,8 +300,7 @@ class BudgetEstimator(BaseEstimator):
             raise ValueError("fit(observe, y=y, n_features=d): y and n_features are needed with a callable")
         if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 1:
             raise ValueError(f"n_features={d}: must be a whole number of at least 1")
-        target = self._targets(y) if self._learner.predicts else None
-        shape = (len(y), d)
+        target, shape = self._targets(y), (len(y), d)
         values = np.full(shape, np.nan) if known is None else np.array(plain(known, "known"), dtype=np.float64)
         if values.shape != shape or np.isinf(values).any():
             raise ValueError(f"known has shape {values.shape}; finite values or NaN of shape {shape} are needed")
@@ -336,12 +335,7 @@ class BudgetEstimator(BaseEstimator):
         """
         seen = self._seen
         X = checked(self, X, dense=True, reset=seen is None, ensure_min_features=2 if seen is None else 1)
-        target = None
-        if self._learner.predicts:
-            target = self._targets(y)
-            check_consistent_length(X, target)
-        d = X.shape[1]
-        names = self._names
+        target, names, d = self._targets(y, X), self._names, X.shape[1]
         choices = self._continuing_choices(names, d)
         if seen is not None and d != seen.shape[1]:
             raise ValueError(f"{type(self).__name__}.partial_fit: X has {d} attributes, not {seen.shape[1]} as before")
