@@ -142,7 +142,9 @@ def about_advice(series: Sequence[Series], total: int, folder: Path) -> Section:
         candidates = ranked(series, axes_of(series)[1].column, total)
     except Incomparable as error:
         raise DataError(f"{folder}: {error}") from error
-    candidates += _from_outside(candidates, folder / f"{advice.NAME}.csv")
+    table = folder / f"{advice.NAME}.csv"
+    with damage_reported(table, ValueError, KeyError, TypeError, csv.Error):
+        candidates += recorded(_rows(table), candidates)
     picture = drawn((candidates, total), advice.NAME, Drawing(kind="advice"))
     verdict, *others = advice.answer(candidates, total)
     title = f"Recommended learner and k for {total:,} {common_unit(series) or 'attributes'} of {series[0].dataset}"
@@ -152,14 +154,6 @@ def about_advice(series: Sequence[Series], total: int, folder: Path) -> Section:
         PagePart("Candidates", tables=[page_table(advice.advice_table(candidates, total))]),
     ]
     return Section(title, "recommendation", [verdict], parts=parts)
-
-
-def _from_outside(candidates: Sequence[Candidate], table: Path) -> list[Candidate]:
-    """Return what stands beside the runs in the table of a recommendation, if that is there."""
-    if not table.is_file():
-        return []
-    with damage_reported(table, ValueError, KeyError, TypeError, csv.Error):
-        return recorded(rows_of(content_of_regular(table)), candidates)
 
 
 def about_fits(series: Sequence[Series]) -> Section:
@@ -317,8 +311,7 @@ def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
 
 def _repetitions(folder: Path) -> int:
     """Return how many repetitions the tables of a run hold; a process writes them when it ends or is interrupted."""
-    path = folder / CURVES
-    return len({row["repetition"] for row in rows_of(content_of_regular(path))}) if path.is_file() else 0
+    return len({row["repetition"] for row in _rows(folder / CURVES)})
 
 
 def _unfinished(place: Path, runs: Sequence[RunStatus], counts: str) -> tuple[list[str], list[PagePart]]:
@@ -483,4 +476,5 @@ def _rounded(row: _Row, name: str, ends: str = "") -> tuple[str, str]:
 
 
 def _rows(path: Path) -> Sequence[_Row]:
-    return rows_of(path.read_bytes()) if path.is_file() else []
+    """Return the rows of a table; none if there is no file."""
+    return rows_of(content_of_regular(path)) if path.is_file() else []
