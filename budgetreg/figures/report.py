@@ -226,16 +226,13 @@ class _Kind(NamedTuple):
         Whether they were learned from all rows, without a test.
     of_subspaces : bool
         Whether their learners learn subspaces.
-    advised : Path or None
-        The folder of the advice that they belong to.
-    total : int
-        The total of that advice; 0 without one.
+    advice : (int, Path) or None
+        The total and the folder of the advice that they belong to.
     """
 
     fitted: bool
     of_subspaces: bool
-    advised: Path | None
-    total: int
+    advice: tuple[int, Path] | None
 
 
 def sections_of_runs(place: Path, runs: Sequence[RunStatus]) -> Iterator[Section]:
@@ -280,20 +277,16 @@ def _kind(folder: Path) -> _Kind:
     first, *_ = read_folder(folder)
     total = first.config.get("total") or 0
     advised = total > 0 and (folder.parent / f"{advice.NAME}.txt").is_file()
-    return _Kind(
-        fitted=first.config.get("dataset", {}).get("split") == ALL,
-        of_subspaces=first.of_subspaces,
-        advised=folder.parent if advised else None,
-        total=total if advised else 0,
-    )
+    fitted = first.config.get("dataset", {}).get("split") == ALL
+    return _Kind(fitted, first.of_subspaces, (total, folder.parent) if advised else None)
 
 
 def _section(place: Path, kind: _Kind, folders: Sequence[Path]) -> Section:
     series = labelled(curve for folder in folders for curve in read_folder(folder))
     if kind.fitted:
         section = about_fits(series)
-    elif kind.advised:
-        section = about_advice(series, kind.total, kind.advised)
+    elif kind.advice:
+        section = about_advice(series, *kind.advice)
     else:
         section = about_runs(series, folders)
     manifests = {folder: run_manifest(folder) for folder in folders}
