@@ -134,14 +134,10 @@ def state_of(store: StudyFile) -> State:
     values, orders = np.full(shape, np.nan), np.zeros(shape, dtype=int)
     on_order, unavailable, paid = (np.zeros(shape, dtype=bool) for _ in range(3))
     cells = store.rows("SELECT example, attribute, state, value, order_number, paid FROM cells")
-    if cells:
-        example, attribute, states, known, order, charged = zip(*cells, strict=True)
-        at = np.array(example), np.array(attribute)
-        values[at] = np.array(known, dtype=float)
-        orders[at] = [number or 0 for number in order]
-        on_order[at] = [state == "on order" for state in states]
-        unavailable[at] = [state == "unavailable" for state in states]
-        paid[at] = np.array(charged, dtype=bool)
+    for example, attribute, state, value, order, charged in cells:
+        at = example, attribute
+        values[at], orders[at], paid[at] = value, order or 0, charged
+        on_order[at], unavailable[at] = state == "on order", state == "unavailable"
     withdrawn, discontinued = (np.zeros(size, dtype=bool) for size in shape)
     for each, one in excluded_of(store):
         (withdrawn if one is None else discontinued)[each if one is None else one] = True
