@@ -63,13 +63,13 @@ def arguments(algo: str, tuned: bool) -> list[Argument]:
     if learner.predicts:
         moves = "origin" not in learner.skipped_checks  # attributes may then be centred on what was seen
         listed.append(Argument("fit_intercept", moves, "bool", _INTERCEPT))
-        listed.append(Argument("center", None if moves else "none", _CENTERS, _CENTER))
+        listed.append(Argument("center", None if moves else "none", "{'revealed', 'full', 'none'} or None", _CENTER))
         listed.append(Argument("pilot", None, "{'auto'}, int or None", _PILOT))
         listed.append(Argument("predict_k", None, "int or None", _PREDICT))
+        listed.append(Argument("scale", None, "{'revealed', 'pilot', 'max_abs', 'none'} or None", _SCALE))
     else:
         listed.append(Argument("center", None, "{'none', 'full'} or None", _CENTER_SUBSPACE))
-    scales = (_SCALES, _SCALE) if learner.predicts else ("{'max_abs', 'none'} or None", _SCALE_SUBSPACE)
-    listed.append(Argument("scale", None, *scales))
+        listed.append(Argument("scale", None, "{'max_abs', 'none'} or None", _SCALE_SUBSPACE))
     listed.append(Argument("costs", None, "array-like of shape (d,), dict or None", _costs(learner)))
     if learner.draws_groups:
         listed.append(Argument("groups", None, "array-like of shape (d,), dict or None", _GROUPS))
@@ -95,7 +95,6 @@ def _described(what: str, beside: str) -> str:
 
 
 _INTERCEPT = "Whether the mean of the targets is predicted where attributes are at their means."
-_CENTERS = "{'revealed', 'full', 'none'} or None"
 _CENTER = (
     "Which means are subtracted from attributes: 'revealed', those of the values seen; 'full', those of all values, at "
     "no cost; 'none'. None means 'revealed'."
@@ -103,7 +102,6 @@ _CENTER = (
 _CENTER_SUBSPACE = "Which means are subtracted: 'full', those of all values, at no cost; 'none'. None means 'none'."
 _PILOT = "Number of full rows that are seen first. None means 'auto', see ``budgetreg fit``."
 _PREDICT = "Attributes of a new example that a prediction may see. None: all of them."
-_SCALES = "{'revealed', 'pilot', 'max_abs', 'none'} or None"
 _SCALE = (
     "What attributes are divided by: 'revealed', the standard deviations of the values seen, or of the pilot; 'pilot'; "
     "'max_abs', the largest absolute values, at no cost; 'none'. None means 'revealed'."
