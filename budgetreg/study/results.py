@@ -84,7 +84,7 @@ class _Cell(NamedTuple):
         return self.result not in (None, UNAVAILABLE) and not self.paid
 
 
-class _Result(NamedTuple):
+class _Line(NamedTuple):
     """A value in a table of results: its place there, how messages name it, its cell, and what its line says."""
 
     row: int
@@ -94,16 +94,12 @@ class _Result(NamedTuple):
     value: float | str | None
     order: int | None
     cost: float | None
-
-
-class _Line(NamedTuple):
-    """A value, its cell as it was before, and what its purchase costs by order or price list."""
-
-    result: _Result
     before: _Cell
+    """The cell as it was."""
     price: float
+    """What the purchase costs by order or price list."""
     invoiced: bool
-    """Whether its line says something else."""
+    """Whether the line says something else."""
 
     def stated(self, replace: bool, charged: bool) -> float | None:
         """Return the price of the whole purchase, if its line states one.
@@ -111,11 +107,10 @@ class _Line(NamedTuple):
         A cost that equals the expected price states nothing new of a value that is charged, unless it is to replace the
         charge. The cost 0, which an order lists for the rest of a group, states nothing if the group is charged.
         """
-        cost = self.result.cost
-        if cost is not None and isclose(cost, self.price):
+        if self.cost is not None and isclose(self.cost, self.price):
             new = replace or not self.before.paid
-            return self.price if self.invoiced or (new and (cost or not charged)) else None
-        return cost if self.invoiced else None
+            return self.price if self.invoiced or (new and (self.cost or not charged)) else None
+        return self.cost if self.invoiced else None
 
 
 def record(
@@ -142,51 +137,49 @@ def record(
     events: dict[_Pair, list[Any]] = {}
     rows: dict[_Pair, int] = {}
     purchases: dict[_Pair, dict[_Pair, _Line]] = {}
-    for result in _results_of(store, sheet, decimal, prices):
-        key = result.cell
-        cell = cells.get(key, _Cell())
-        line = prices.line(sheet, result, cell, unpaid=free or cell.free)
-        if result.value is None:
+    for line in _lines_of(store, sheet, decimal, prices, cells, free):
+        key, cell = line.cell, line.before
+        if line.value is None:
             if line.invoiced:
                 why = "it has no value yet: leave the cost as it was until the result is there"
-                raise _wrong_cost(sheet, result, why)
+                raise _wrong_cost(sheet, line, why)
             counts["pending"] += cell.result is None and cell.order is not None
             continue
         # A cancelled order may still deliver; what is charged stays with its order.
-        order = cell.order if cell.paid else result.order or cell.order
-        measured, changed = result.value != UNAVAILABLE, result.value != cell.result
+        order = cell.order if cell.paid else line.order or cell.order
+        measured, changed = line.value != UNAVAILABLE, line.value != cell.result
         if changed and cell.result is not None:
             if key in rows or not replace:
-                raise _differs(sheet, result, cell, rows.get(key))
+                raise _differs(sheet, line, rows.get(key))
             counts["replaced"] += 1
         if measured:
             paid = cell.paid or (not cell.free and (cell.order is not None or not free))
             if line.invoiced and not paid:
-                raise _wrong_cost(sheet, result, "it is free: leave the cost empty")
+                raise _wrong_cost(sheet, line, "it is free: leave the cost empty")
         else:  # a failed test is not charged, unless it is on the invoice
-            stated = line.invoiced and result.cost != 0
+            stated = line.invoiced and line.cost != 0
             paid = cell.paid or invoiced or (stated and changed and not refund)
             if stated and not paid and not refund:
                 why = "it was not charged: invoiced=true charges it, else leave the cost empty"
-                raise _wrong_cost(sheet, result, why)
+                raise _wrong_cost(sheet, line, why)
         if not changed:
             counts["repeated"] += 1
-            rows.setdefault(key, result.row)
+            rows.setdefault(key, line.row)
         else:
-            rows[key] = result.row
+            rows[key] = line.row
             counts["values" if measured else "unavailable"] += 1
             counts["unordered"] += measured and cell.order is None and cell.result is None
-            events[key] = ["tell", *key, order, cell.result, result.value, None]
-        cells[key] = _Cell(result.value, order if changed else cell.order, paid)
+            events[key] = ["tell", *key, order, cell.result, line.value, None]
+        cells[key] = _Cell(line.value, order if changed else cell.order, paid)
         if paid:
             purchase = purchases.setdefault(prices.purchase(key), {})
             first = purchase.setdefault(key, line)
-            if first.result.cost is None:
+            if first.cost is None:
                 purchase[key] = line._replace(before=first.before)
-            elif result.cost not in (None, first.result.cost):
-                why = f"it has another cost in the same table: {sheet.place(first.result.row)}"
-                raise _wrong_cost(sheet, result, why)
-    by_invoice = _charge(sheet, purchases, prices.charged, prices.places, events, replace)
+            elif line.cost not in (None, first.cost):
+                why = f"it has another cost in the same table: {sheet.place(first.row)}"
+                raise _wrong_cost(sheet, line, why)
+    by_invoice = _charge(sheet, purchases, prices, events, replace)
     recorded = []
     for key in events:
         value, order, paid = cells[key]
@@ -232,8 +225,7 @@ def exclude(store: StudyFile, column: str, names: Sequence[str], refund: bool, u
 def _charge(
     sheet: Sheet,
     purchases: Mapping[_Pair, Mapping[_Pair, _Line]],
-    charged: Mapping[_Pair, float],
-    places: Mapping[_Pair, tuple[_Pair, int | None]],
+    prices: "_Prices",
     events: dict[_Pair, list[Any]],
     replace: bool,
 ) -> int:
@@ -243,7 +235,7 @@ def _charge(
         for cell, line in lines.items():
             if not line.before.paid:
                 events.setdefault(cell, ["invoice", *cell, line.before.order, None, None, None])[-1] = 0.0
-        before = charged.get(purchase)
+        before = prices.charged.get(purchase)
         stated = {
             cell: cost for cell, line in lines.items() if (cost := line.stated(replace, before is not None)) is not None
         }
@@ -252,18 +244,18 @@ def _charge(
         for other, cost in stated.items():
             if cost and not isclose(cost, total):
                 why = (
-                    f"{line.result.named} costs {total:.15g}, and a group has one price: write it into one line, and "
+                    f"{line.named} costs {total:.15g}, and a group has one price: write it into one line, and "
                     "leave the cost of the others empty"
                 )
-                raise _wrong_cost(sheet, lines[other].result, why)
+                raise _wrong_cost(sheet, lines[other], why)
         if before is not None and isclose(total, before):
             continue
         if before is not None and not replace:
             raise DataError(
-                f"{sheet.where(line.result.row, 'cost')}: {before:.15g} was charged for {line.result.named} already, "
+                f"{sheet.where(line.row, 'cost')}: {before:.15g} was charged for {line.named} already, "
                 f"and this is {total:.15g}: replace=true charges that in its place, and an empty cost keeps the charge"
             )
-        at, order = places.get(purchase, (cell, line.before.order))
+        at, order = prices.places.get(purchase, (cell, line.before.order))
         events.setdefault(at, ["invoice", *at, order, None, None, None])[-1] = total - (before or 0.0)
         invoiced += before is not None or not isclose(total, line.price)
     return invoiced
@@ -277,8 +269,10 @@ def _cells(store: StudyFile) -> dict[_Pair, _Cell]:
     }
 
 
-def _results_of(store: StudyFile, sheet: Sheet, decimal: str, prices: "_Prices") -> Iterator[_Result]:
-    """Yield the results in a table, each checked.
+def _lines_of(
+    store: StudyFile, sheet: Sheet, decimal: str, prices: "_Prices", cells: Mapping[_Pair, _Cell], free: bool
+) -> Iterator[_Line]:
+    """Yield the results in a table, each checked, beside its cell as it is then.
 
     A table has a row for each value, and may have more columns; or a row for each example, and a column for each
     attribute. Rows may be in any order.
@@ -322,7 +316,15 @@ def _results_of(store: StudyFile, sheet: Sheet, decimal: str, prices: "_Prices")
                 _refuse_far(sheet.where(row, column), value, *usual)
             named, cell = f"{quoted(attribute)} of example {quoted(name)}", (examples[name], number)
             cost = _cost(sheet, row, decimal, prices.ordered.get((order, *cell))) if "cost" in charged else None
-            yield _Result(row, column, named, cell, value, order, cost)
+            if order is not None and (order, *cell) not in prices.ordered:
+                raise DataError(
+                    f"{sheet.where(row, 'order')}: order {order} does not contain {named}: correct its number, or "
+                    "leave it empty if nobody ordered the value"
+                )
+            before = cells.get(cell, _Cell())
+            price, expected = prices.of(order or before.order, cell, unpaid=free or before.free)
+            invoiced = cost is not None and not any(isclose(cost, each) for each in expected)
+            yield _Line(row, column, named, cell, value, order, cost, before, price, invoiced)
 
 
 def _unknown(column: str, name: str, known: Collection[str]) -> str:
@@ -416,26 +418,18 @@ class _Prices:
         example, attribute = cell
         return example, self._heads[attribute]
 
-    def line(self, sheet: Sheet, result: _Result, cell: _Cell, *, unpaid: bool) -> _Line:
-        """Return what a value costs; `unpaid` says that it is free if nobody ordered it."""
-        if result.order is not None and (result.order, *result.cell) not in self.ordered:
-            raise DataError(
-                f"{sheet.where(result.row, 'order')}: order {result.order} does not contain {result.named}: correct "
-                "its number, or leave it empty if nobody ordered the value"
-            )
-        order, (example, head) = result.order or cell.order, self.purchase(result.cell)
-        listed, price = self._list[result.cell[1]], self._list[head]
-        usual = {listed, price, 0.0 if unpaid else price}
-        if (order, *result.cell) in self.ordered:
-            listed, price = self.ordered[order, *result.cell], self._together[order, example, head]
-            usual = {listed}
-        invoiced = result.cost is not None and not any(isclose(result.cost, cost) for cost in usual)
-        return _Line(result, cell, price, invoiced)
+    def of(self, order: int | None, cell: _Pair, *, unpaid: bool) -> tuple[float, set[float]]:
+        """Return what a purchase costs, and what a line may say of it; `unpaid`: it is free if nobody ordered it."""
+        example, head = self.purchase(cell)
+        if (order, *cell) in self.ordered:
+            return self._together[order, example, head], {self.ordered[order, *cell]}
+        price = self._list[head]
+        return price, {self._list[cell[1]], price, 0.0 if unpaid else price}
 
 
-def _wrong_cost(sheet: Sheet, result: _Result, why: str) -> DataError:
-    where = sheet.where(result.row, "cost")
-    return DataError(f"{where}: {result.named} costs {result.cost:.15g} by this line, but {why}")
+def _wrong_cost(sheet: Sheet, line: _Line, why: str) -> DataError:
+    where = sheet.where(line.row, "cost")
+    return DataError(f"{where}: {line.named} costs {line.cost:.15g} by this line, but {why}")
 
 
 def _refuse_far(where: str, value: float, low: float, high: float) -> None:
@@ -446,12 +440,10 @@ def _refuse_far(where: str, value: float, low: float, high: float) -> None:
         )
 
 
-def _differs(sheet: Sheet, result: _Result, cell: _Cell, row: int | None) -> DataError:
+def _differs(sheet: Sheet, line: _Line, row: int | None) -> DataError:
     """Return the error of a result that differs from what is known, or from an earlier row of the same table."""
-    new, old = (f"{value:.15g}" if isinstance(value, float) else value for value in (result.value, cell.result))
+    new, old = (f"{value:.15g}" if isinstance(value, float) else value for value in (line.value, line.before.result))
     way = "replace=true replaces it"
     if row is not None:
         way = f"the same table has that value: {sheet.place(row)}: leave out one of the two, or write their mean"
-    return DataError(
-        f"{sheet.where(result.row, result.column)}: {result.named} is {old} already, and this is {new}: {way}"
-    )
+    return DataError(f"{sheet.where(line.row, line.column)}: {line.named} is {old} already, and this is {new}: {way}")
