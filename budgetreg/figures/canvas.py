@@ -116,11 +116,6 @@ def drawable(text: object) -> str:
     return "" if text is None else printable(str(text)).encode(errors="backslashreplace").decode()
 
 
-def wrapped(text: str, letters: int) -> str:
-    """Return words in lines of a number of letters."""
-    return "\n".join(textwrap.wrap(text, letters))
-
-
 def folded(text: str, letters: int = _LETTERS) -> str:
     """Return a name with line breaks if it is long, so that titles and names of ticks leave space for the axes."""
     return "\n".join(text[at : at + letters] for at in range(0, len(text), letters))
@@ -209,7 +204,7 @@ class Panel:
     def name_y(self, text: str, *, shared: bool) -> None:
         """Write what the y axis is beside the first panel of a row; others that share it have no numbers."""
         if self.first:
-            self.ax.set_ylabel(wrapped(text, _LETTERS_BESIDE))
+            self.ax.set_ylabel(textwrap.fill(text, _LETTERS_BESIDE))
         elif shared:
             self.ax.tick_params(labelleft=False)
 
@@ -252,7 +247,7 @@ class Panels:
 
     def below(self, text: str) -> str:
         """Return a text below an axis, with line breaks if it is wider than a panel."""
-        return wrapped(text, int(self.panel[0] * _LETTERS_PER_INCH))
+        return textwrap.fill(text, int(self.panel[0] * _LETTERS_PER_INCH))
 
     def legend_columns(self, texts: Iterable[str]) -> int:
         """Return how many columns a legend of some texts has space for."""

@@ -1,6 +1,7 @@
 """Draw a panel for each learner, and below it how far it lies above one of them in the same repetitions."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from budgetreg.analysis.comparisons import ResampledCurves, select
 from budgetreg.analysis.intervals import FEWEST, Estimate, basic
 from budgetreg.figures import canvas
-from budgetreg.figures.canvas import Artist, Axes, Drawn, Figure, Line2D, across, wrapped
+from budgetreg.figures.canvas import Artist, Axes, Drawn, Figure, Line2D, across
 from budgetreg.figures.captions import BANDS, about_curves, repetitions_of
 from budgetreg.figures.looks import Looks, looks_of, published_entry, published_look
 from budgetreg.figures.specification import Axis, Drawing, axes_of
@@ -57,13 +58,13 @@ def _draw_row(
 ) -> list[str]:
     """Draw a row of learners; return in words where the mean of each lies outside its band."""
     x, y = axes_of(learners, drawing)
-    below_axis = wrapped(x.label, _LETTERS_BELOW)
+    below_axis = fill(x.label, _LETTERS_BELOW)
     reference, *others = learners
     title = drawing.title(learners)
     outside = {}
     for ax, learner in zip(above, learners, strict=False):
         outside[learner.label] = _draw_curve(ax, learner, looks[learner.label], x, y, drawing)
-    above[0].set_ylabel(wrapped(y.text, _LETTERS))
+    above[0].set_ylabel(fill(y.text, _LETTERS))
     above[0].set_xlabel(below_axis)
     above[0].tick_params(labelbottom=True)
     inside = [np.zeros(1)]  # the line that a learner without a difference lies on
