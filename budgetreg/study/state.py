@@ -1,6 +1,5 @@
 """What a study holds: written into its file, read as arrays, and its bill."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from budgetreg.common.errors import DataError, nearest, quoted
+from budgetreg.common.files import digest
 from budgetreg.data.tables import Sheet
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.examples import Examples, Target, by_number, check_targets, lost_zeros, priced, rows_of
@@ -217,7 +217,7 @@ def create(
     facts = {"algo": algo, "id": examples.id, "seed": str(seed), "target": examples.target, "unit": unit}
     if missing_values:
         facts[MISSING] = json.dumps(missing_values)
-    facts["origin"] = hashlib.sha256(repr((tables, facts)).encode()).hexdigest()
+    facts["origin"] = digest(repr((tables, facts)).encode())
     with suppress(DataError):  # the command that makes a study can be repeated
         there = StudyFile(path)
         with there.reading():
