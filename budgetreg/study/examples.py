@@ -279,7 +279,6 @@ def priced(
             )
     every = dict(known)
     groups: dict[str, int] = {}
-    members: dict[str, list[str]] = {}
     prices: dict[int, float] = {}
     for at, name in enumerate(dict.fromkeys([*names, *rows])):
         head = every.setdefault(name, at)
@@ -287,7 +286,6 @@ def priced(
             continue
         row = rows[name]
         group = text_of(sheet.columns["group"][row]) if "group" in sheet.names else ""
-        members.setdefault(group, []).append(name)
         if group and groups.setdefault(group, head) != head:
             head = groups[group]
             if name in known or head in old:
@@ -309,7 +307,7 @@ def priced(
         if name not in known and head not in prices:
             raise DataError(f"{sheet.source}: no price for {quoted(name)}: each new attribute needs one")
     several = Counter(every.values())
-    alone = [quoted(of[0]) for group, of in members.items() if known and group and several[every[of[0]]] == 1]
+    alone = [quoted(list(every)[head]) for head in groups.values() if known and several[head] == 1]
     if alone:
         warnings.warn(
             f"{sheet.source}: no other attribute of the group is in the list, and groups of a study stay as they are: "
