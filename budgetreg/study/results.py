@@ -198,8 +198,7 @@ def give_back(store: StudyFile, cells: Collection[_Pair]) -> None:
     store.change("UPDATE cells SET paid = 0 WHERE example = ? AND attribute = ?", cells)
     prices = _Prices(store)
     purchases = set(map(prices.purchase, cells)) - prices.charged.keys()
-    charges = store.rows("SELECT example, attribute, order_number, cost FROM log WHERE cost IS NOT NULL")
-    amounts = sums((tuple(cell), cost) for *cell, cost in charges if prices.purchase(cell[:2]) in purchases)
+    amounts = sums((tuple(cell), cost) for *cell, cost in prices.charges if prices.purchase(cell[:2]) in purchases)
     store.note(*(("refund", *cell, None, None, -cost) for cell, cost in amounts.items() if cost))
 
 
@@ -403,9 +402,9 @@ class _Prices:
         """What each value costs by its line of an order."""
         self._together = ordered_prices(store)
         paid = store.rows("SELECT example, attribute FROM cells WHERE paid")
-        charges = store.rows("SELECT example, attribute, order_number, cost FROM log WHERE cost IS NOT NULL")
-        costs = sums((self.purchase(cell), cost) for *cell, _, cost in charges)
-        placed = sums(((*cell, order), cost) for *cell, order, cost in charges)
+        self.charges = store.rows("SELECT example, attribute, order_number, cost FROM log WHERE cost IS NOT NULL")
+        costs = sums((self.purchase(cell), cost) for *cell, _, cost in self.charges)
+        placed = sums(((*cell, order), cost) for *cell, order, cost in self.charges)
         self.places: dict[_Pair, tuple[_Pair, int | None]] = {
             self.purchase(cell): (tuple(cell), order) for (*cell, order), cost in placed.items() if cost
         }
