@@ -362,7 +362,12 @@ class EqualValues:
         centred : bool
             Whether columns are centred. If not, a column that is always 0 is drawn again: it may be a rare one.
         """
-        return (self.counts >= max(_CERTAIN, np.sqrt(examples))) & ((self.values != 0) | centred)
+        return (self.counts >= enough_equal(examples)) & ((self.values != 0) | centred)
+
+
+def enough_equal(examples: int) -> float:
+    """Return how many equal values show that a column of so many examples need not be drawn again."""
+    return max(float(_CERTAIN), float(np.sqrt(examples)))
 
 
 def equal_values(blocks: Sequence[Block], columns: int, *, zero_is_meaningful: bool) -> EqualValues:

@@ -434,7 +434,7 @@ class _Purchase:
         shown = (self._has | self.bought[:, self._varying]).any(axis=1)
         shown = shown | self._shown[:, self._priced].any(axis=1) | (not self._priced.size)
         bought = self.bought.copy()
-        bought[np.ix_(np.flatnonzero(shown), free)] = True
+        bought[np.ix_(self._candidates[shown[self._candidates]], free)] = True
         cells = bought[:, self._offer.units] & self._offer.open
         place = np.full(len(cells), len(cells))
         place[self._candidates] = np.arange(self._candidates.size)

@@ -33,6 +33,9 @@ from scipy.special import stdtr
 _LEAST_VALUES = 8
 """Values of an attribute that are needed: with fewer, the squares of normal values have no useful mean either."""
 
+MANY_VALUES = 2 * _LEAST_VALUES
+"""Values of an attribute from which on it is not left out only because they are few."""
+
 _ROUNDING = 1e-12
 """Share of the squares that must be left without a value, else the other values are all equal but for rounding."""
 
@@ -110,7 +113,7 @@ def excess(attributes: np.ndarray, values: np.ndarray, d: int) -> float:
     normal = moved[kept] * dof / (dof - 2)
     ratio /= normal
     g, error = float(ratio.mean()), float(ratio.std() / np.sqrt(ratio.size))
-    enough = kept & (counts >= 2 * _LEAST_VALUES)[attributes]
+    enough = kept & (counts >= MANY_VALUES)[attributes]
     by_halves = _by_halves(attributes[enough], values[enough], d)
     return max(0.0, (by_halves if by_halves >= _HIDDEN * g else g) - 1) * (1 + error / g)
 
@@ -221,7 +224,7 @@ def without_scale(columns: Sequence[np.ndarray]) -> np.ndarray:
     if not few.any():
         return heaps
     if _heavy_together([x for x, is_few in zip(columns, few, strict=True) if is_few]):
-        return np.asarray((sizes > 1) & (sizes < 2 * _LEAST_VALUES))
+        return np.asarray((sizes > 1) & (sizes < MANY_VALUES))
     away, decades = [], heaps.copy()
     for i, x in enumerate(columns):
         if few[i] and x.min() < x.max() and 2 * (x == np.median(x)).sum() > x.size:

@@ -6,6 +6,7 @@ An order is recorded before anybody sees it, and its pending cells are released 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,10 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from budgetreg.common.errors import ConfigError, quoted
-from budgetreg.common.notices import plural
+from budgetreg.common.notices import Notice, plural
 from budgetreg.common.streams import generator
+from budgetreg.protocol.plan import listed
+from budgetreg.revealed.columns import enough_equal
 from budgetreg.revealed.designs import regression_weights
 from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Draws, Limit, Offer, choose
+from budgetreg.revealed.tails import MANY_VALUES
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.file import StudyFile
 from budgetreg.study.model import JointModel, fitted
@@ -177,11 +181,12 @@ def propose(
     seed = int(state.facts["seed"]) if seed is None else seed
     # Values alone show how attributes are related; without any, nothing can be preferred.
     model = fitted(state) if state.known.any() and state.known_targets.any() else None
+    settled = _settled(state, model)
     seen, rng = state.known | state.on_order | state.unavailable, generator("study order", seed, number)
     # What was paid for, or is on order with others of its group, costs nothing more: the money is for other cells.
     no_more = (state.charged | state.by_unit(state.on_order)) & state.by_unit(state.open)
     rest = no_more[:, state.heads] & state.open
-    seen, is_open = seen | rest, state.open & ~rest
+    seen, is_open = seen | rest, state.open & ~rest & ~settled
     choice, reason = recommend(
         model, seen, is_open, state.taken, state.costs, state.heads, state.known_targets, spend, per_example, rng
     )
@@ -194,9 +199,25 @@ def propose(
     candidates = np.concatenate([np.argwhere(no_more), chosen[~free], chosen[free]]).tolist()
     cells = _admitted(state, candidates, spend, per_example)
     if not cells:
-        raise ConfigError(_nothing(state, spend, per_example))
+        raise ConfigError(_nothing(state, settled, spend, per_example))
+    if (unsaid := settled & state.open.any(axis=0)).any():
+        warnings.warn(f"not ordered, as {_shows_nothing(state, unsaid)}", Notice, stacklevel=3)
     lines = [(number, state.examples[example], state.attributes[attribute], cost) for example, attribute, cost in cells]
     return Order(number, lines, reason, state.unit, choice.alternatives), cells
+
+
+def _settled(state: State, model: JointModel | None) -> np.ndarray:
+    """Return the attributes of which more values would show nothing, bool of shape (d,).
+
+    They are those that the model leaves out although many values are known, and those whose many known values are all
+    equal. Attributes that are bought together are settled together, and those without a price never.
+    """
+    counts, left_out = state.known.sum(axis=0), np.zeros(len(state.attributes), dtype=bool)
+    left_out[list(model.left_out if model else ())] = True
+    equal = np.fmax.reduce(state.values, axis=0) == np.fmin.reduce(state.values, axis=0)
+    alone = left_out & (counts >= MANY_VALUES) | equal & (counts >= enough_equal(len(state.examples)))
+    together = np.bincount(state.heads, ~alone, len(alone)) == 0
+    return np.asarray((together & (state.costs > 0))[state.heads])
 
 
 def _admitted(
@@ -226,7 +247,7 @@ def _admitted(
     return lines
 
 
-def _nothing(state: State, spend: float, per_example: int | None) -> str:
+def _nothing(state: State, settled: np.ndarray, spend: float, per_example: int | None) -> str:
     """Return why nothing can be ordered."""
     units = state.by_unit(state.open)
     if not units.any():
@@ -234,19 +255,31 @@ def _nothing(state: State, spend: float, per_example: int | None) -> str:
         return f"there is nothing left to order: every value is known, on order{closed}"
     if state.known_targets.any():
         units = units & state.known_targets[:, None]
+    if units.any() and not units[:, ~settled].any():
+        return f"there is nothing left to order: {_shows_nothing(state, settled)}"
     if not units.any():
         return (
             f"there is nothing left to order of examples whose target is known: budgetreg study add records the column "
             f"{state.facts['target']}"
         )
     # Free cells come with those that have a price; alone they cannot be ordered.
-    costs = state.prices[units]
+    costs = state.prices[units & ~settled]
     least = costs[costs > 0].min(initial=math.inf)
     limits = f"spend={number_as_text(spend)}"
     if spend < least < math.inf:
-        return f"{limits}: nothing that is left costs less than {number_as_text(least)} {state.unit}"
+        free = "; values that cost nothing are ordered together with others" if (costs == 0).any() else ""
+        priced = " and has a price" if free else ""
+        return f"{limits}: nothing that is left{priced} costs less than {number_as_text(least)} {state.unit}{free}"
     limits += "" if per_example is None else f" per_example={per_example}"
     return f"{limits}: nothing that may be ordered is within these limits"
+
+
+def _shows_nothing(state: State, settled: np.ndarray) -> str:
+    """Return why attributes are settled."""
+    names = listed([quoted(state.attributes[at]) for at in np.flatnonzero(settled)])
+    return (
+        f"more values would show nothing of attributes that are left out, or whose many values are all equal: {names}"
+    )
 
 
 def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int]) -> Order:
@@ -330,7 +363,10 @@ def recommend(
     complete = bool((seen | is_open)[np.ix_(rows, paid)].all())
     is_open[tuple(choice.cells.T)] = False
     filled = int((~is_open[np.ix_(rows, paid)].any(axis=1)).sum())
-    return choice, _reason(choice, len(rows), filled, int(priced.sum()), spend, complete, weighed=beliefs is not None)
+    free = len(choice.cells) - int(paid[choice.cells[:, 1]].sum())
+    kinds = {"weighed": beliefs is not None, "all_priced": not free}
+    reason = _reason(choice, len(rows), filled, int(priced.sum()), spend, complete, **kinds)
+    return choice, f"{reason}; {plural(free, 'value')} of no cost besides" if free and choice.cost else reason
 
 
 def _weights(model: JointModel) -> np.ndarray:
@@ -349,14 +385,22 @@ def _without_cost(spend: float, *, has_cells: bool) -> str:
 
 
 def _reason(
-    choice: Choice, examples: int, filled: int, units: int, spend: float, complete: bool, *, weighed: bool
+    choice: Choice,
+    examples: int,
+    filled: int,
+    units: int,
+    spend: float,
+    complete: bool,
+    *,
+    weighed: bool,
+    all_priced: bool,
 ) -> str:
     """Return why a choice is as it is.
 
     `examples` is the number of examples that get any of the `units` units with a price. Of `filled` of these examples,
     everything that is offered is bought. `complete` says whether all their units are known, on order or offered.
     """
-    many = plural(examples, "example")
+    many, offered = plural(examples, "example"), "that can be ordered" if all_priced else "with a price"
     if choice.limit is Limit.NOTHING or not choice.cost:
         return _without_cost(spend, has_cells=len(choice.cells) > 0)
     few = f"{choice.depth} of {units} attributes" if choice.depth > 1 else f"one of {units} attributes"
@@ -365,8 +409,8 @@ def _reason(
         half = " in half of them" if choice.draws is Draws.MIXED else ""
         return f"{each}, about the same ones{half}, as others are expected to be worth clearly less"
     if choice.limit is Limit.ALL and choice.depth == 1:
-        return f"the one attribute that can be ordered, of each of {many}"
-    rows = "complete rows" if complete else f"all {choice.depth} attributes that can be ordered"
+        return f"the one attribute {offered}, of each of {many}"
+    rows = "complete rows" if complete else f"all {choice.depth} attributes {offered}"
     rows = f"{rows}, of {many if filled == examples else f'{filled} of {many}'}"
     if not filled:
         rows = f"as much of {many} as the money pays for"

@@ -4,13 +4,18 @@ And what to measure next of a new example, compared with the textbook's formula.
 """
 
 from itertools import combinations, permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import budgetreg
+from budgetreg.common.errors import ConfigError
+from budgetreg.common.notices import Notice
 from budgetreg.revealed.purchases import Choice, Draws
 from budgetreg.study.model import JointModel
 from budgetreg.study.orders import Measurement, next_cells, recommend
@@ -294,3 +299,50 @@ def test_an_attribute_without_variance_changes_nothing() -> None:
     known, unknown = measured(model, row((0,)), row(()))
     assert known == unknown
     assert len(known) == D - 1
+
+
+@pytest.mark.parametrize(
+    ("equal", "tiny", "unordered"),
+    [(43, 15, set()), (44, 15, {"constant"}), (43, 16, {"tiny"}), (44, 16, {"constant", "tiny"})],
+)
+def test_attributes_that_would_show_nothing_more_are_not_ordered(
+    tmp_path: Path, equal: int, tiny: int, unordered: set[str]
+) -> None:
+    n, rng = 60, np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    examples = pd.DataFrame(X, columns=["a", "b", "c"]).assign(constant=5.0, tiny=1e-6 * rng.normal(size=n))
+    for column, known in {"a": 40, "b": 40, "c": 40, "constant": equal, "tiny": tiny}.items():
+        examples.loc[known:, column] = np.nan
+    costs = {**dict.fromkeys("abc", 1), "constant": 2, "tiny": 2}
+    study = budgetreg.Study.create(tmp_path / "s.db", examples=examples, targets=X.sum(axis=1), costs=costs)
+    with pytest.warns(Notice) as notices:
+        order = study.ask(spend=1000)
+    assert set(order["attribute"]) == set(costs) - unordered
+    said = [str(notice.message) for notice in notices if "not ordered" in str(notice.message)]
+    assert len(said) == bool(unordered)
+    assert all(name in said[0] for name in unordered)
+
+
+def test_an_order_of_nothing_but_what_would_show_nothing_is_refused(tmp_path: Path) -> None:
+    known = pd.DataFrame({"a": np.arange(60.0), "b": np.arange(60.0) ** 2 % 7, "constant": [5.0] * 50 + [np.nan] * 10})
+    study = budgetreg.Study.create(tmp_path / "s.db", examples=known, targets=np.arange(60.0))
+    with pytest.raises(ConfigError, match=r"nothing left to order: more values would show nothing of .*: 'constant'"):
+        study.ask(spend=1000)
+
+
+def test_an_order_says_what_comes_without_a_price_and_orders_it_of_no_example_without_a_target(tmp_path: Path) -> None:
+    names = [f"p{i}" for i in range(8)]
+    study = budgetreg.Study.create(
+        tmp_path / "s.db",
+        examples=pd.DataFrame({"b": [1.0, 4, 2, 2, 4, 1, 0, 1]}, index=names),
+        targets=dict(zip(names[:6], [1.0, 2, 3, 4, 5, 6], strict=True)),
+        costs={"a": 3, "b": 1, "c": 0},
+    )
+    order = study.propose(spend=3)
+    assert [(attribute, cost) for _, _, attribute, cost in order.lines] == [("a", 3.0), *[("c", 0.0)] * 6]
+    assert not {example for _, example, *_ in order.lines} & set(names[6:])
+    assert order.reason == "the one attribute with a price, of each of 1 example; 6 values of no cost besides"
+    with pytest.raises(ConfigError, match=r"left and has a price costs less than 3 .*; values that cost nothing are"):
+        budgetreg.Study.create(
+            tmp_path / "u.db", examples=pd.DataFrame(index=["p1"]), targets=[1.0], costs={"a": 0, "b": 3}
+        ).ask(spend=2)
