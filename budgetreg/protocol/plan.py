@@ -373,7 +373,8 @@ def _check_data(config: Config, data: Dataset) -> None:
 def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
     """Yield notes for the user on what a plan assumes, what is not paid for, and where it ends early."""
     config, algo = plan.config, plan.config.algo
-    pilot, end, bought, hits = plan.pilot, plan.end, plan.bought, plan.hit_rate
+    pilot, hits, first = plan.pilot, plan.hit_rate, plan.pilot_before_learning
+    end, bought = plan.axis_end(first), plan.draws_bought(first)
     if config.chooses_k:
         yield (
             f"k=auto: {algo.name} chooses how many attributes it sees of each example; a checkpoint is an amount that "
@@ -382,9 +383,9 @@ def _remarks(plan: Plan, data: Dataset) -> Iterator[str]:
     elif bought is not None and end < bought:
         about = "about " if hits or config.ends_with_money else ""
         values = hits.mean / plan.per_example if hits else 1
-        first = plan.pilot_before_learning * plan.full_row
+        paid = first * plan.full_row
         yield (
-            f"{plan.total}: {algo.name} ends at {about}{first + round((end - first) * values)} attributes, when it "
+            f"{plan.total}: {algo.name} ends at {about}{paid + round((end - paid) * values)} attributes, when it "
             f"has seen {'up to ' if hits else ''}{plan.per_example} attributes of each of the "
             f"{plan.n_train} training examples"
         )

@@ -185,10 +185,99 @@ class Spending:
 
     # What is bought
 
+    def draws_bought(self, first: int) -> int | None:
+        """Return how many draws the total pays for, some first full rows included; None if there is no total.
+
+        With missing values the plan expects n examples to cost ``n mean``, in attributes. Unless draws decide where
+        the run ends, it leaves ``3 sqrt(n)`` standard deviations of an example's cost unspent.
+        """
+        if self.config.total is None:
+            return None
+        values = (self.config.total - first * self.payment.row) / self.price
+        hits = self.hit_rate
+        if hits is not None and values > 0:
+            reserve = 0.0 if self.config.ends_with_money else _RESERVE * hits.deviation
+            root = 2 * values / (reserve + sqrt(reserve**2 + 4 * hits.mean * values))  # of the examples
+            values = self.per_example * root**2
+        return first * self.full_row + int(values + _ROUNDING)
+
+    def axis_end(self, first: int) -> int:
+        """Return the draws at which the axis ends, some first full rows included; at most those of all examples."""
+        bought = self.draws_bought(first)
+        if bought is None:
+            return min(self.k, self.full_row) * self.n_train
+        return min(bought, first * self.full_row + self.per_example * (self.n_train - first))
+
     @cached_property
     def pilot(self) -> int:
-        """The number of full rows that are bought first, see `pilot_rows`."""
-        return pilot_rows(self)
+        """The number of full rows that are bought first.
+
+        They are the first examples of learners that see all attributes; other learners take no step on them.
+
+        Raises
+        ------
+        ConfigError
+            If they are too few for what they have to estimate, or leave too little to learn with.
+        """
+        config, row = self.config, self.payment.row
+        end = self.axis_end(0)
+        spent = most = end * self.price  # as is expected
+        if config.total is not None:
+            by_total = end == self.draws_bought(0)
+            spent, most = min(spent, config.total), config.total if by_total else most
+        pilot = 0 if config.pilot == "auto" else int(config.pilot)
+        if config.has_automatic_pilot:
+            pilot = self.automatic_pilot(spent)
+        if pilot and not config.algo.predicts:
+            raise ConfigError(
+                f"pilot={config.pilot}: {config.algo.name} learns a subspace and has no pilot; use pilot=0"
+            )
+        if pilot < LEAST_ROWS and self._scaled_by_pilot:
+            half = f" (pilot=auto takes at most half of the complete rows, about {self.n_complete} here)"
+            raise ConfigError(
+                f"pilot={pilot}: too few rows for dataset.scale={config.dataset.options['scale']}; use at least 2, or "
+                f"dataset.scale=max_abs or none, or dataset.ranges{half if config.has_automatic_pilot else ''}"
+            )
+        if not pilot and config.algo.given_moments == "pilot":
+            raise ConfigError("pilot=0: too few rows for algo.moments=pilot; use at least 1, or algo.moments=given")
+        if pilot and (pilot * row >= most or pilot >= self.n_train):
+            limit = self.total if most == config.total else f"k={config.k} for {self.n_train} examples"
+            way = f"{config.algo.name} needs them" if config.pilot == "auto" else "use a smaller pilot"
+            raise ConfigError(
+                f"pilot={config.pilot}: {pilot} full rows of {self.full_row} attributes cost as much as {limit}, "
+                f"or more; {way}"
+            )
+        return pilot
+
+    def automatic_pilot(self, spent: float) -> int:
+        """Return the rows of an automatic pilot, given all spending.
+
+        They are 5 % of it, or up to 20 rows if these are at most 10 %; and at most half of the complete rows. If 10 %
+        pay for fewer than 2 rows, learners that need no pilot have none, and others have 2.
+
+        Raises
+        ------
+        ConfigError
+            If the fewest rows that the learner needs would take too much.
+        """
+        algo, row = self.config.algo, self.payment.row
+        rows = max(round(PILOT_SHARE * spent / row), min(ENOUGH_ROWS, int(LARGER_SHARE * spent / row)))
+        if rows < LEAST_ROWS:
+            rows = LEAST_ROWS if self._scaled_by_pilot or algo.given_moments == "pilot" else 0
+        if rows * row > LARGEST_SHARE * spent and algo.observation is not Observation.ALL:
+            by_scale = self._scaled_by_pilot
+            ways = "dataset.ranges=FILE, dataset.scale=max_abs or none" if by_scale else "algo.moments=given"
+            raise ConfigError(
+                f"pilot=auto: {algo.name} needs {rows} full rows of {self.full_row} attributes first, which cost "
+                f"{rows * row:,.10g}, more than a quarter of {spent:,.10g}; use {ways}, or pilot={rows}"
+            )
+        return min(rows, self.n_complete // 2)
+
+    @property
+    def _scaled_by_pilot(self) -> bool:
+        """Whether the scale of attributes has to come from a pilot, as the learner does not scale what it sees."""
+        dataset = self.config.dataset
+        return dataset.scaled_by_pilot and not (dataset.scaled_by_revealed and self.config.algo.scales_itself)
 
     @property
     def pilot_before_learning(self) -> int:
@@ -201,16 +290,6 @@ class Spending:
         total = self.config.total
         return inf if total is None else total - self.pilot_before_learning * self.payment.row
 
-    @property
-    def bought(self) -> int | None:
-        """Draws that the total pays for; None if there is no total."""
-        return draws_bought(self, self.pilot_before_learning)
-
-    @property
-    def end(self) -> int:
-        """The draws at which the axis ends."""
-        return axis_end(self, self.pilot_before_learning)
-
     @cached_property
     def checkpoints(self) -> tuple[int, ...]:
         """The numbers of examples, the pilot's rows among them, at which the curve is evaluated.
@@ -220,9 +299,76 @@ class Spending:
         Raises
         ------
         ConfigError
-            If the pilot cannot be had, see `pilot_rows`; or what was asked for, or the total, is out of reach.
+            If the pilot cannot be had, see `pilot`; or what was asked for, or the total, is out of reach.
         """
-        return _checkpoints(self)
+        asked, pilot = self.config.examples_asked, self.pilot
+        if not asked:
+            return self._amounts() if self.config.chooses_k else self._examples()
+        if asked[-1] > self.n_train:
+            raise ConfigError(f"checkpoints={list(asked)}: there are only {self.n_train} training examples")
+        if asked[0] <= pilot:
+            raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
+        return asked
+
+    def _examples(self) -> tuple[int, ...]:
+        """Return the numbers of examples that shares or even steps of the axis pay for."""
+        config, d, per_example = self.config, self.full_row, self.per_example
+        first, name = self.pilot_before_learning, config.algo.name
+        end = self.axis_end(first)
+        fewest = self.n_train  # examples after the pilot that a total in money pays for, whatever is drawn
+        if config.ends_with_money:
+            fewest = int(min(self.money / self.most_expensive_example + _ROUNDING, self.n_train))
+        if config.axis == "examples":
+            per_example = self.k
+        if config.total is not None and (end - first * d < per_example or fewest < 1):
+            after = f" after a pilot of {first} full rows of {d}" if first else ""
+            price = self.most_expensive_example if config.ends_with_money else per_example * self.price
+            least = ceil(first * self.payment.row + price - _ROUNDING)
+            raise ConfigError(
+                f"{self.total}: too little for one example of {per_example} attributes with {name}{after}; "
+                f"give at least {least}"
+            )
+        if end < per_example:
+            raise ConfigError(
+                f"k={config.k}: {end} attributes in all do not pay for one full row of {d}, which {name} needs; with "
+                f"k={d} it sees every example"
+            )
+        axis = self._axis(min(max(d, end // AXIS_SPAN, self.pilot * d + per_example), end), end)
+        examples = {first + (int(attributes) - first * d) // per_example for attributes in axis}
+        examples = {min(number, self.n_train) for number in examples if number > self.pilot}
+        if not examples:
+            raise ConfigError(
+                f"checkpoints: none of these shares of {end} attributes pays for one example of {per_example} "
+                f"attributes with {name}; give a share of at least {per_example / end:.2g}"
+            )
+        return tuple(sorted(examples)[-fewest:])
+
+    def _amounts(self) -> tuple[int, ...]:
+        """Return the checkpoints of a learner that chooses k: from a full row after the pilot to the total."""
+        row, total, first = self.payment.row, self.config.total, self.pilot_before_learning
+        assert total is not None
+        end, least = min(total, ceil(row * self.n_train - _ROUNDING)), (first + 1) * row
+        if end < least - _ROUNDING:
+            after = f" and a pilot of {first}" if first else ""
+            raise ConfigError(
+                f"{self.total}: k=auto needs a full row{after} at least; give at least {ceil(least - _ROUNDING)}"
+            )
+        axis = self._axis(min(max(least, end / AXIS_SPAN), end), end)
+        amounts = {int(amount + _ROUNDING) for amount in axis if amount >= least - _ROUNDING}
+        if not amounts:
+            raise ConfigError(
+                f"checkpoints: each of these shares of {end} pays for less than a full row, which costs {least:,.10g}"
+            )
+        return tuple(sorted(amounts))
+
+    def _axis(self, begin: float, end: int) -> np.ndarray:
+        """Return places on an axis: as many as are asked for, in geometric progression; or the shares of its end."""
+        asked = self.config.checkpoints
+        if not isinstance(asked, int):
+            return np.round(end * np.array(asked), 6)  # because 0.29 of 100 is slightly below 29
+        axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
+        axis[-1] = end
+        return axis
 
     @property
     def most_examples(self) -> int:
@@ -271,168 +417,3 @@ def hit_rate(available: np.ndarray, priced: np.ndarray, k: int, missing: Missing
         share = counts / np.count_nonzero(priced)
         values, chance = k * share, k * float((share * (1 - share)).mean())
     return HitRate(float(values.mean()), sqrt(float(values.var()) + chance), tuple((shares / len(available)).tolist()))
-
-
-def draws_bought(spending: Spending, first: int) -> int | None:
-    """Return how many draws the total pays for, some first full rows included; None if there is no total.
-
-    With missing values the plan expects n examples to cost ``n mean``, in attributes. Unless draws decide where
-    the run ends, it leaves ``3 sqrt(n)`` standard deviations of an example's cost unspent.
-    """
-    if spending.config.total is None:
-        return None
-    values = (spending.config.total - first * spending.payment.row) / spending.price
-    hits = spending.hit_rate
-    if hits is not None and values > 0:
-        reserve = 0.0 if spending.config.ends_with_money else _RESERVE * hits.deviation
-        root = 2 * values / (reserve + sqrt(reserve**2 + 4 * hits.mean * values))  # of the examples
-        values = spending.per_example * root**2
-    return first * spending.full_row + int(values + _ROUNDING)
-
-
-def axis_end(spending: Spending, first: int) -> int:
-    """Return the draws at which the axis ends, after some full rows; with a total, at most those of all examples."""
-    bought = draws_bought(spending, first)
-    if bought is None:
-        return min(spending.k, spending.full_row) * spending.n_train
-    return min(bought, first * spending.full_row + spending.per_example * (spending.n_train - first))
-
-
-def pilot_rows(spending: Spending) -> int:
-    """Return the number of full rows that are bought first.
-
-    They are the first examples of learners that see all attributes; other learners take no step on them.
-
-    Raises
-    ------
-    ConfigError
-        If they are too few for what they have to estimate, or leave too little to learn with.
-    """
-    config, row = spending.config, spending.payment.row
-    end = axis_end(spending, 0)
-    spent = most = end * spending.price  # as is expected
-    if config.total is not None:
-        by_total = end == draws_bought(spending, 0)
-        spent, most = min(spent, config.total), config.total if by_total else most
-    pilot = 0 if config.pilot == "auto" else int(config.pilot)
-    if config.has_automatic_pilot:
-        pilot = automatic_pilot(spending, spent)
-    if pilot and not config.algo.predicts:
-        raise ConfigError(f"pilot={config.pilot}: {config.algo.name} learns a subspace and has no pilot; use pilot=0")
-    if pilot < LEAST_ROWS and _scaled_by_pilot(config):
-        half = f" (pilot=auto takes at most half of the complete rows, about {spending.n_complete} here)"
-        raise ConfigError(
-            f"pilot={pilot}: too few rows for dataset.scale={config.dataset.options['scale']}; use at least 2, or "
-            f"dataset.scale=max_abs or none, or dataset.ranges{half if config.has_automatic_pilot else ''}"
-        )
-    if not pilot and config.algo.given_moments == "pilot":
-        raise ConfigError("pilot=0: too few rows for algo.moments=pilot; use at least 1, or algo.moments=given")
-    if pilot and (pilot * row >= most or pilot >= spending.n_train):
-        limit = spending.total if most == config.total else f"k={config.k} for {spending.n_train} examples"
-        way = f"{config.algo.name} needs them" if config.pilot == "auto" else "use a smaller pilot"
-        raise ConfigError(
-            f"pilot={config.pilot}: {pilot} full rows of {spending.full_row} attributes cost as much as {limit}, "
-            f"or more; {way}"
-        )
-    return pilot
-
-
-def automatic_pilot(spending: Spending, spent: float) -> int:
-    """Return the rows of an automatic pilot, given all spending.
-
-    They are 5 % of it, or up to 20 rows if these are at most 10 %; and at most half of the complete rows. If 10 % pay
-    for fewer than 2 rows, learners that need no pilot have none, and others have 2.
-
-    Raises
-    ------
-    ConfigError
-        If the fewest rows that the learner needs would take too much.
-    """
-    algo, row = spending.config.algo, spending.payment.row
-    rows = max(round(PILOT_SHARE * spent / row), min(ENOUGH_ROWS, int(LARGER_SHARE * spent / row)))
-    by_scale = _scaled_by_pilot(spending.config)
-    if rows < LEAST_ROWS:
-        rows = LEAST_ROWS if by_scale or algo.given_moments == "pilot" else 0
-    if rows * row > LARGEST_SHARE * spent and algo.observation is not Observation.ALL:
-        ways = "dataset.ranges=FILE, dataset.scale=max_abs or none" if by_scale else "algo.moments=given"
-        raise ConfigError(
-            f"pilot=auto: {algo.name} needs {rows} full rows of {spending.full_row} attributes first, which cost "
-            f"{rows * row:,.10g}, more than a quarter of {spent:,.10g}; use {ways}, or pilot={rows}"
-        )
-    return min(rows, spending.n_complete // 2)
-
-
-def _scaled_by_pilot(config: Config) -> bool:
-    """Return whether the scale of attributes has to come from a pilot, as the learner does not scale what it sees."""
-    return config.dataset.scaled_by_pilot and not (config.dataset.scaled_by_revealed and config.algo.scales_itself)
-
-
-def _checkpoints(spending: Spending) -> tuple[int, ...]:
-    """Return the checkpoints: the numbers asked for, or those that shares or even steps of the axis pay for."""
-    config, d, per_example = spending.config, spending.full_row, spending.per_example
-    pilot, first = spending.pilot, spending.pilot_before_learning
-    asked = config.examples_asked
-    if asked:
-        if asked[-1] > spending.n_train:
-            raise ConfigError(f"checkpoints={list(asked)}: there are only {spending.n_train} training examples")
-        if asked[0] <= pilot:
-            raise ConfigError(f"checkpoints={list(asked)}: the first {pilot} examples are the pilot")
-        return asked
-    if config.chooses_k:
-        return _amounts(spending, first)
-    end, name = spending.end, config.algo.name
-    fewest = spending.n_train  # examples after the pilot that a total in money pays for, whatever is drawn
-    if config.ends_with_money:
-        fewest = int(min(spending.money / spending.most_expensive_example + _ROUNDING, spending.n_train))
-    if config.axis == "examples":
-        per_example = spending.k
-    if config.total is not None and (end - first * d < per_example or fewest < 1):
-        after = f" after a pilot of {first} full rows of {d}" if first else ""
-        price = spending.most_expensive_example if config.ends_with_money else per_example * spending.price
-        least = ceil(first * spending.payment.row + price - _ROUNDING)
-        raise ConfigError(
-            f"{spending.total}: too little for one example of {per_example} attributes with {name}{after}; "
-            f"give at least {least}"
-        )
-    if end < per_example:
-        raise ConfigError(
-            f"k={config.k}: {end} attributes in all do not pay for one full row of {d}, which {name} needs; with "
-            f"k={d} it sees every example"
-        )
-    axis = _axis(config.checkpoints, min(max(d, end // AXIS_SPAN, pilot * d + per_example), end), end)
-    examples = {first + (int(attributes) - first * d) // per_example for attributes in axis}
-    examples = {min(number, spending.n_train) for number in examples if number > pilot}
-    if not examples:
-        raise ConfigError(
-            f"checkpoints: none of these shares of {end} attributes pays for one example of {per_example} "
-            f"attributes with {name}; give a share of at least {per_example / end:.2g}"
-        )
-    return tuple(sorted(examples)[-fewest:])
-
-
-def _amounts(spending: Spending, first: int) -> tuple[int, ...]:
-    """Return the checkpoints of a learner that chooses k: from a full row after the pilot to the total."""
-    row, total = spending.payment.row, spending.config.total
-    assert total is not None
-    end, least = min(total, ceil(row * spending.n_train - _ROUNDING)), (first + 1) * row
-    if end < least - _ROUNDING:
-        after = f" and a pilot of {first}" if first else ""
-        raise ConfigError(
-            f"{spending.total}: k=auto needs a full row{after} at least; give at least {ceil(least - _ROUNDING)}"
-        )
-    axis = _axis(spending.config.checkpoints, min(max(least, end / AXIS_SPAN), end), end)
-    amounts = {int(amount + _ROUNDING) for amount in axis if amount >= least - _ROUNDING}
-    if not amounts:
-        raise ConfigError(
-            f"checkpoints: each of these shares of {end} pays for less than a full row, which costs {least:,.10g}"
-        )
-    return tuple(sorted(amounts))
-
-
-def _axis(asked: int | tuple[float, ...], begin: float, end: int) -> np.ndarray:
-    """Return places on an axis: as many as are asked for, in geometric progression; or the shares of its end."""
-    if not isinstance(asked, int):
-        return np.round(end * np.array(asked), 6)  # because 0.29 of 100 is slightly below 29
-    axis = np.geomspace(begin, end, asked) if asked > 1 else np.array([end])
-    axis[-1] = end
-    return axis

@@ -14,7 +14,7 @@ from budgetreg.algorithms.learner import Observation
 from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
-from budgetreg.protocol.spending import Spending, automatic_pilot, axis_end
+from budgetreg.protocol.spending import Spending
 from budgetreg.protocol.split import split_data
 from tests.cli.test_cli import one_line
 from tests.plans import configured, planned
@@ -132,16 +132,16 @@ def pilot_of(*facts, **more):
 def test_an_automatic_pilot_has_a_floor_and_a_ceiling(algo, d, rows, n):
     spent = max(int(rows * d), 4)
     given = spending(algo, spent, d, n)
-    spent, learner = axis_end(given, 0), given.config.algo
+    spent, learner = given.axis_end(0), given.config.algo
     if learner.scales_itself:
-        pilot = automatic_pilot(given, spent)
+        pilot = given.automatic_pilot(spent)
         assert pilot * d <= 0.1 * spent
         assert pilot >= 2 or 2 * d > 0.1 * spent or pilot == n // 2
     elif 2 * d > 0.25 * spent and learner.observation is not Observation.ALL:
         with pytest.raises(ConfigError, match=r"pilot=auto: .* needs 2 full rows"):
-            automatic_pilot(given, spent)
+            given.automatic_pilot(spent)
     else:
-        pilot = automatic_pilot(given, spent)
+        pilot = given.automatic_pilot(spent)
         assert pilot >= 2
         assert pilot * d <= max(0.1 * spent, 2 * d)
         assert pilot >= min(20, int(0.1 * spent / d), n // 2)
