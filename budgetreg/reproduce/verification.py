@@ -17,8 +17,8 @@ from budgetreg.common.streams import generator
 from budgetreg.config.nested import diff, merge, number_ranges
 from budgetreg.protocol.configuration import restored
 from budgetreg.protocol.plan import Plan, make_plan
-from budgetreg.reproduce.merged import lacking, read_rows
 from budgetreg.reproduce.recipes import Cell, Recipe, names, read_recipe
+from budgetreg.reproduce.reproduction import lacking, read_rows
 from budgetreg.runs.journal import FAILED, FINISHED, read_journal
 from budgetreg.runs.manifest import (
     NOT_PORTABLE,

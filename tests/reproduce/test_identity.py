@@ -12,8 +12,8 @@ from budgetreg.config import catalogue, options
 from budgetreg.config.options import Option, one_of
 from budgetreg.data.registry import DatasetKind, kinds
 from budgetreg.protocol.configuration import Config, validate
-from budgetreg.reproduce.merged import read_results
 from budgetreg.reproduce.recipes import names, read_recipe
+from budgetreg.reproduce.reproduction import read_results
 from tests.plans import composer
 from tests.tiers import slow_but
 
