@@ -407,7 +407,13 @@ def _table_for(
     if opener(path) is open_libsvm:
         data = parse_file({**options, **_by_index(learned, dropped, path, folder), "missing": None}).load()
         return data, np.arange(data.X.shape[1]), False
-    drop = _left_out(learned, names, d, dropped, path)
+    n_learned = learned["w"].shape[1]
+    needed = _names(learned, names) if names else []  # if there are none, columns are matched by their places
+    drop: list[str | int] = []
+    if needed:
+        drop += _not_learned(needed, names, path)
+    elif d == n_learned + len(dropped):
+        drop += [at + 1 for at, _ in dropped]
     try:
         data = parse_file({**options, "drop": drop}).load()
     except DataError as error:
@@ -418,8 +424,15 @@ def _table_for(
         except DataError:
             raise error from None
         data = replace(data, notes=(*data.notes, f"{error}: no error is computed"))
-    columns = _columns(learned, data, path)
-    return data, columns, bool(dropped) and d == columns.size and not (data.names and _names(learned, data.names))
+    if needed:
+        place = {name: column for column, name in enumerate(data.names)}
+        return data, np.array([place[name] for name in needed]), False
+    if data.X.shape[1] != n_learned:
+        raise DataError(
+            f"{path} has {data.X.shape[1]} attributes and the run learned from {n_learned}: without names in both "
+            "tables, their columns must be the same in the same order"
+        )
+    return data, np.arange(n_learned), bool(dropped) and d == n_learned
 
 
 def _target(path: Path, named: str) -> tuple[str | None, Sequence[str], int]:
@@ -472,36 +485,13 @@ def _by_index(
     }
 
 
-def _left_out(
-    learned: Arrays, names: Sequence[str], d: int, dropped: Sequence[tuple[int, str]], path: Path
-) -> list[str | int]:
-    """Return the columns of a table that the run did not learn from, as ``dataset.drop`` names them.
-
-    Without names in both tables these are the columns that the run left out, if the table has them.
-    """
-    needed = _names(learned, names)
-    if names and needed:
-        there = set(names)
-        missing = [name for name in needed if name not in there]
-        if missing:
-            hint = nearest(missing[0], names)
-            raise DataError(
-                f"{path}: there is no column {shown(list(map(repr, missing)))}{hint}, which the run learned from"
-            )
-        return sorted(there - set(needed))
-    has_them = d == learned["w"].shape[1] + len(dropped)
-    return [at + 1 for at, _ in dropped] if has_them else []
-
-
-def _columns(learned: Arrays, data: Dataset, path: Path) -> np.ndarray:
-    """Return the columns of a table that are the attributes, in the order in which the run learned them."""
-    needed, d = _names(learned, data.names), learned["w"].shape[1]
-    if data.names and needed:
-        place = {name: column for column, name in enumerate(data.names)}
-        return np.array([place[name] for name in needed])
-    if data.X.shape[1] != d:
+def _not_learned(needed: Sequence[str], names: Sequence[str], path: Path) -> list[str]:
+    """Return the names of the columns of a table that the run did not learn from."""
+    there = set(names)
+    missing = [name for name in needed if name not in there]
+    if missing:
+        hint = nearest(missing[0], names)
         raise DataError(
-            f"{path} has {data.X.shape[1]} attributes and the run learned from {d}: without names in both tables, "
-            "their columns must be the same in the same order"
+            f"{path}: there is no column {shown(list(map(repr, missing)))}{hint}, which the run learned from"
         )
-    return np.arange(d)
+    return sorted(there - set(needed))
