@@ -6,7 +6,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from budgetreg.common.errors import ContractError, DataError, PluginError, UserE
 from budgetreg.common.files import scratch_folder
 from budgetreg.common.notices import AsIs, in_one_line
 from budgetreg.config.catalogue import blamed
+from budgetreg.protocol.passes import portion
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs.journal import FAILED, FINISHED, Entry
 
@@ -78,9 +78,9 @@ def attempt(
         if isinstance(error, ContractError) and not plugin:
             raise
         if len(repetitions) > 1:  # one of them failed: each is tried alone
-            entries = []
+            entries, n = [], len(repetitions)
             for done, repetition in enumerate(repetitions):
-                entries += attempt(function, plan, [repetition], partial(_share, progress, done, len(repetitions)))
+                entries += attempt(function, plan, [repetition], portion(progress, done / n, (done + 1) / n))
             return entries
         if isinstance(error, MemoryError):
             raise too_large(plan.config.algo.name, plan.d, error) from error
@@ -91,11 +91,6 @@ def attempt(
     seconds = (time.perf_counter() - started) / len(repetitions)
     numbered = zip(repetitions, entries, strict=True)
     return [{"repetition": repetition, **entry, "seconds": seconds} for repetition, entry in numbered]
-
-
-def _share(progress: Callable[[float], None], done: int, of: int, fraction: float) -> None:
-    """Report the progress of one repetition when some of the others are done."""
-    progress((done + fraction) / of)
 
 
 def _refuse_overflow(results: Sequence[dict[str, Any]]) -> None:
