@@ -59,9 +59,6 @@ _UNKNOWN_SCALES = 1
 """Version of the rule by which attributes of unknown scale are left out, see `budgetreg.revealed.columns.Rescaled`. It
 is that of other tables than scikit-learn's: of these, no attribute is left out, so that their results are as before."""
 
-ALL_ROWS: Mapping[str, Any] = {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1}
-"""The keys with which a learner learns once from all rows."""
-
 
 @dataclass(frozen=True)
 class TuningConfig:
@@ -241,7 +238,7 @@ def from_all_rows(config: Config) -> Config:
     """
     if not config.algo.predicts:
         raise ConfigError(f"algo={config.algo.name}: learns a subspace, and predicts nothing; see budgetreg run")
-    return restored(config.resolved, ALL_ROWS)
+    return restored(config.resolved, {"dataset.split": ALL, "repetitions": 1, "checkpoints": 1})
 
 
 def restored(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> Config:

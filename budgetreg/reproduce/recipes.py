@@ -1,6 +1,5 @@
 """Recipes: the runs of a figure, how it is drawn, what differs from the paper, and which claims are judged."""
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +19,7 @@ from budgetreg.config.options import FORMER, TOP, checked
 from budgetreg.figures.specification import Drawing
 from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.protocol.configuration import Config, validate
+from budgetreg.runs.tables import rows_of
 
 PUBLISHED = "published.csv"
 
@@ -139,8 +139,7 @@ def published_points(name: str) -> Published:
     path = catalogue.conf_dir() / "experiment" / folder / PUBLISHED
     points: dict[tuple[str, str], list[tuple[float, float]]] = {}
     if path.exists():
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row["figure"] == figure:
-                    points.setdefault((row["algo"], row["axis"]), []).append((float(row["x"]), float(row["value"])))
+        for row in rows_of(path.read_bytes()):
+            if row["figure"] == figure:
+                points.setdefault((row["algo"], row["axis"]), []).append((float(row["x"]), float(row["value"])))
     return {curve: (np.array(pairs).T[0], np.array(pairs).T[1]) for curve, pairs in points.items()}
