@@ -497,27 +497,18 @@ def _bill(runs: pd.DataFrame, columns: Sequence[str], unit_of_rows: int) -> Paym
     return Payments(*(float(part.sum()) for part in (final, tuning, rows, total)))
 
 
-def _paid(series: Series, curve: pd.DataFrame) -> np.ndarray:
+def _with_tuning(
+    series: Series, curve: pd.DataFrame, spent: str, columns: Sequence[str], unit_of_rows: float
+) -> np.ndarray:
     """Return what pilot, tuning and final run pay for; what tuning revealed or saw in full was paid before them."""
-    cells, rows = _of_tuning(series, "cells_tuning", "rows_full")
-    return np.maximum(_column("attributes")(series, curve) + cells, rows * (series.full_row or series.d))
-
-
-def _paid_cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
-    """Return the same in money."""
-    cells, rows = _of_tuning(series, "cost_cells_tuning", "cost_rows_full")
-    return np.maximum(_cost(series, curve) + cells, rows)
-
-
-def _of_tuning(series: Series, *columns: str) -> tuple[float, ...]:
-    """Return the means over repetitions of columns about tuning."""
-    runs = series.runs.reindex(columns=list(columns))
+    runs = series.runs.reindex(columns=list(columns[1:]))
     if runs.empty or runs.isna().any(axis=None):
         raise DataError(
             f"{series.folder}: what tuning of {series.label} paid for is not known, because {RUNS} does not count "
             "cells: run it again, into another folder"
         )
-    return tuple(runs.mean())
+    cells, rows = runs.mean()
+    return np.maximum(ALONG[spent](series, curve) + cells, rows * unit_of_rows)
 
 
 def _cost(series: Series, curve: pd.DataFrame) -> np.ndarray:
@@ -543,10 +534,10 @@ def _effective_examples(series: Series, curve: pd.DataFrame) -> np.ndarray:
 
 ALONG: Mapping[str, Callable[[Series, pd.DataFrame], np.ndarray]] = {
     "attributes": _column("attributes"),
-    "paid": _paid,
+    "paid": lambda series, curve: _with_tuning(series, curve, "attributes", _ATTRIBUTES, series.full_row or series.d),
     "examples": _column("examples"),
     COST: _cost,
-    PAID_COST: _paid_cost,
+    PAID_COST: lambda series, curve: _with_tuning(series, curve, COST, _MONEY, 1),
     "effective_examples": _effective_examples,
     "full_rows": lambda series, curve: curve["attributes"].to_numpy(dtype=float) / series.d**2,
 }
