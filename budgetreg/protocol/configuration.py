@@ -214,13 +214,9 @@ def validate(cfg: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> 
     ConfigError
         If a key is unknown or missing, a value is not what its key needs, or no row is left to test on.
     """
-    tree = checked(_plain(cfg), TOP, "")
-    tree = _apply_protocol(tree, given or {})
-    learners = tree["learners"]
-    for key in RECIPE:
-        del tree[key]
-    _apply_recipe(tree["algo"], learners, given or {})
-    config = _typed(tree)
+    tree = _apply_protocol(checked(_plain(cfg), TOP, ""), given or {})
+    _apply_recipe(tree["algo"], tree["learners"], given or {})
+    config = _typed({key: value for key, value in tree.items() if key not in RECIPE})
     if config.dataset.untested:
         raise ConfigError(
             f"dataset.split={config.dataset.split}: leaves no row to test on; `budgetreg fit` learns once from all rows"
@@ -390,17 +386,15 @@ def _apply_recipe(section: Any, learners: Mapping[str, Any], given: Mapping[str,
 
 
 def _algo(tree: dict[str, Any], own_data: bool) -> Learner:
-    section = tree["algo"]
-    options = options_of(cores()[chosen(section, "algo", "core", cores())])
-    declared = algo_options(cores()[section["core"]])
-    section = resolve_nulls(declared, checked(section, declared, "algo"), own_data)
+    core = cores()[chosen(tree["algo"], "algo", "core", cores())]
+    declared = algo_options(core)
+    section = resolve_nulls(declared, checked(tree["algo"], declared, "algo"), own_data)
     learner = composed(section, {})
     parameter = increasing("an increasing list of numbers above 0", POSITIVE)
     checked(section["grid"], {key: Option(f"the grid of {key}", parameter) for key in learner.tuned}, "algo.grid")
-    reason = learner.refuse()
-    if reason:
+    if reason := learner.refuse():
         raise ConfigError(reason)
-    unused = {key: None for key in IGNORABLE if key not in options}
+    unused = {key: None for key in IGNORABLE if key not in options_of(core)}
     tree["algo"] = {key: value for key, value in {**section, **unused}.items() if not declared[key].inert}
     grid = {key: tuple(map(float, values)) for key, values in section["grid"].items()}
     return replace(learner, grid=grid)
