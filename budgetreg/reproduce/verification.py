@@ -441,10 +441,7 @@ def cell_problems(folder: Path, recipe: Recipe) -> list[CellProblem]:
     DataError
         If one of their files is missing or damaged.
     """
-    manifest = read_merged_manifest(folder)
-    if manifest is None:
-        return []
-    rows, held = read_rows(folder), cells_of(manifest)
+    rows, held = read_rows(folder), cells_of(results_manifest(folder))
     by_digest = {recorded.digest: recorded for recorded in held}
     by_name = {recorded.name: recorded for recorded in held}
     problems = []
