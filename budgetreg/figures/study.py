@@ -11,6 +11,7 @@ from budgetreg.figures.canvas import Artist, Axes, Drawn, Figure, Patch, grid, s
 from budgetreg.figures.captions import flowing
 from budgetreg.figures.looks import COLOURS
 from budgetreg.figures.specification import Drawing
+from budgetreg.figures.tables import exact_money
 from budgetreg.study import Study
 from budgetreg.study.error import LARGEST, Estimates
 from budgetreg.study.state import StudyBill
@@ -37,10 +38,8 @@ def draw_study(study: Study, drawing: Drawing) -> Drawn:
     entries |= _draw_attributes(right, n, shown)
     canvas.write_finding(figure, in_one_line(_finding(name, bill, history)))
     canvas.legend(figure, entries, 4)
-    title = (
-        f"{n} examples, {len(bill.by_attribute)} attributes; {bill.total:,g} {bill.unit} spent, {bill.on_order:,g} on "
-        "order."
-    )
+    spent, on_order = exact_money(bill.total), exact_money(bill.on_order)
+    title = f"{n} examples, {len(bill.by_attribute)} attributes; {spent} {bill.unit} spent, {on_order} on order."
     return Drawn(figure, title, _paragraphs(bill, history, len(shown)))
 
 
@@ -49,10 +48,12 @@ def _finding(name: str, bill: StudyBill, history: Sequence[Estimates]) -> str:
     if not history:
         return f"{name}: no error is estimated yet"
     last = history[-1]
-    found = f"{name}: an estimated error of {last.error.complete.estimate:.3f} after {last.spent:,g} {bill.unit}"
+    found = (
+        f"{name}: an estimated error of {last.error.complete.estimate:.3f} after {exact_money(last.spent)} {bill.unit}"
+    )
     if last.further:
         spending, error = last.further[-1]
-        found += f"; after {spending:,g} {bill.unit} more, {error.estimate:.3f} is expected"
+        found += f"; after {exact_money(spending)} {bill.unit} more, {error.estimate:.3f} is expected"
     return found
 
 
@@ -76,7 +77,7 @@ def _draw_error(ax: Axes, bill: StudyBill, history: Sequence[Estimates]) -> dict
             look = {**ahead, "marker": "D", "elinewidth": 1.5, "mfc": "white"}
             entries["forecast, 90 % interval"] = _draw_intervals(ax, x, errors, **look)
     if bill.on_order:
-        entries[f"on order: {bill.on_order:,g} {in_one_line(bill.unit)}"] = ax.axvspan(
+        entries[f"on order: {exact_money(bill.on_order)} {in_one_line(bill.unit)}"] = ax.axvspan(
             bill.total, bill.total + bill.on_order, color=COLOURS["orange"], alpha=0.3, linewidth=0
         )
     canvas.across(ax, 1.0, "grey")
@@ -125,13 +126,15 @@ def _paragraphs(bill: StudyBill, history: Sequence[Estimates], shown: int) -> li
         f"{f'the {shown} with most values' if shown < d else 'those with most values first'}."
     )
     lines = [
-        f"{each.spent:,g} {bill.unit}: error {_text(each.error.complete)}, as bought {_text(each.error.as_bought)}"
+        f"{exact_money(each.spent)} {bill.unit}: error {_text(each.error.complete)}, "
+        f"as bought {_text(each.error.as_bought)}"
         for each in history
     ]
     if history:
         last = history[-1]
         lines += [
-            f"forecast for {spending:,g} {bill.unit} more: {_text(interval)}" for spending, interval in last.further
+            f"forecast for {exact_money(spending)} {bill.unit} more: {_text(interval)}"
+            for spending, interval in last.further
         ]
     return [flowing(in_one_line(meaning)), "\n".join(map(in_one_line, lines))]
 

@@ -136,9 +136,9 @@ def _cells(composer: Composer, choices: Sequence[Mapping[str, Any]], given: Mapp
 def published_points(name: str) -> Published:
     """Read the published points of a figure from the file beside its recipe."""
     folder, _, figure = name.rpartition("/")
-    path = catalogue.conf_dir() / "experiment" / folder / PUBLISHED
+    paths = [conf / "experiment" / folder / PUBLISHED for conf in catalogue.conf_dirs()]
     points: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    if path.exists():
+    for path in [path for path in paths if path.exists()][:1]:
         for row in rows_of(path.read_bytes()):
             if row["figure"] == figure:
                 points.setdefault((row["algo"], row["axis"]), []).append((float(row["x"]), float(row["value"])))

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from math import fsum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,14 @@ class StudyFile:
         )
 
     def spent(self) -> float:
-        """Return the bill: the exactly rounded sum of all that the log charges."""
-        return fsum(cost for (cost,) in self.rows("SELECT cost FROM log WHERE cost IS NOT NULL"))
+        """Return the bill: the exact sum of all that the log charges."""
+        charges = self.rows("SELECT cost, COUNT(*) FROM log WHERE cost IS NOT NULL GROUP BY cost")
+        return float(sum(exact(cost) * times for cost, times in charges))
+
+
+def exact(amount: float) -> Fraction:
+    """Return an amount of money as the decimal number that it is written as: sums of floats depend on their order."""
+    return Fraction(repr(float(amount)))
 
 
 def create_file(path: Path, tables: Iterable[tuple[str, Iterable[Sequence[object]]]]) -> None:

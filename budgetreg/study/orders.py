@@ -22,7 +22,7 @@ from budgetreg.revealed.designs import regression_weights
 from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Draws, Limit, Offer, choose
 from budgetreg.revealed.tails import MANY_VALUES
 from budgetreg.runs.tables import as_csv
-from budgetreg.study.file import StudyFile
+from budgetreg.study.file import StudyFile, exact
 from budgetreg.study.model import JointModel, fitted
 from budgetreg.study.state import State, number_as_text, state_of
 
@@ -65,17 +65,12 @@ class Order:
     @property
     def cost(self) -> float:
         """The total price of the order."""
-        return float(sum(decimal(cost) for *_, cost in self.lines))
+        return float(sum(exact(cost) for *_, cost in self.lines))
 
     def csv(self) -> bytes:
         """Return the order as a file: a line for each value, which is still empty."""
         lines = ((*line, number_as_text(cost)) for *line, cost in self.lines)
         return as_csv(COLUMNS, (dict(zip(COLUMNS, line, strict=False)) for line in lines))
-
-
-def decimal(amount: float) -> Fraction:
-    """Return an amount of money as the decimal number that it is written as: sums of floats depend on their order."""
-    return Fraction(repr(float(amount)))
 
 
 def ask(store: StudyFile, spend: float, per_example: int | None, seed: int | None, number: int | None) -> Order:
@@ -230,11 +225,11 @@ def _admitted(
     counts, ordered, open_cells = taken[:, priced].sum(axis=1), np.zeros_like(taken), state.open
     most = math.inf if per_example is None else per_example
     lines: list[tuple[int, int, float]] = []
-    paid, most_paid = Fraction(), decimal(spend)
+    paid, most_paid = Fraction(), exact(spend)
     for example, attribute in candidates:
         head = state.heads[attribute]
         cost, another = float(costs[example, head]), priced[head] and not taken[example, head]
-        total = paid + decimal(cost)
+        total = paid + exact(cost)
         if ordered[example, head] or total > most_paid or counts[example] + another > most:
             continue
         members = np.flatnonzero((state.heads == head) & open_cells[example]).tolist()

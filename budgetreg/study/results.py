@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from budgetreg.common.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
 from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
-from budgetreg.study.file import StudyFile
+from budgetreg.study.file import StudyFile, exact
 from budgetreg.study.state import excluded_of, number_as_text, ordered_prices, sums, words_of
 
 _CHARGED = ("order", "cost")
@@ -190,7 +190,7 @@ def record(
     if refund:
         give_back(store, [key for key in rows if cells[key].paid and cells[key].result == UNAVAILABLE])
     spent = store.spent()
-    return Recorded(**counts, invoiced=by_invoice, cost=spent - before, spent=spent)
+    return Recorded(**counts, invoiced=by_invoice, cost=float(exact(spent) - exact(before)), spent=spent)
 
 
 def give_back(store: StudyFile, cells: Collection[_Pair]) -> None:

@@ -182,7 +182,10 @@ def test_an_order_that_cannot_be_written_is_not_lost(here: Path, capsys: pytest.
 def test_free_values_are_not_ordered_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "new.csv").write_text("patient,age,outcome\np1,,1\n")
     call(capsys, CREATE.replace("patients.csv", "new.csv").replace(" drop=[ward]", ""))
-    assert "spend=9: nothing that is left costs less than 10 EUR" in call(capsys, "study ask trial.db spend=9", 2).err
+    assert (
+        "spend=9: nothing that is left and has a price costs less than 10 EUR; values that cost"
+        in call(capsys, "study ask trial.db spend=9", 2).err
+    )
 
 
 def test_a_dry_run_compares_and_records_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.common.errors import ConfigError
+from budgetreg.config import catalogue
 from budgetreg.config.composition import combinations
 from budgetreg.config.nested import flatten
 from budgetreg.figures import plot
@@ -123,3 +124,14 @@ def test_a_trend_needs_its_variable() -> None:
     for options in ({"kind": "scaling"}, {"over": "k"}):
         with pytest.raises(ConfigError, match=r"^figure.over: "):
             parse_drawing(options)
+
+
+def test_published_points_lie_beside_a_recipe_of_another_package_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "experiment" / "theirs"
+    folder.mkdir(parents=True)
+    (folder / "published.csv").write_text("figure,algo,axis,x,value\nfig1,aelr,attributes,100,0.5\n")
+    monkeypatch.setattr(catalogue, "added_conf_dirs", lambda: [tmp_path])
+    ((curve, (x, value)),) = recipes.published_points("theirs/fig1").items()
+    assert (curve, x.tolist(), value.tolist()) == (("aelr", "attributes"), [100.0], [0.5])

@@ -9,6 +9,7 @@ import pytest
 
 import budgetreg
 from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.figures.tables import paid_in_all
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -98,6 +99,16 @@ def test_ten_times_a_tenth_is_one(tmp_path: Path, spend: float, lines: int) -> N
         tmp_path / "tenths.db", examples=["p1"], costs={f"a{at}": 0.1 for at in range(12)}
     ) as study:
         assert len(study.ask(spend=spend)) == lines
+
+
+def test_large_sums_are_told_to_the_cent(tmp_path: Path) -> None:
+    """Differences of large sums are exact, too."""
+    costs = {"scan": 12345678.9, "swab": 0.1}
+    with budgetreg.Study.create(tmp_path / "large.db", examples=["p1", "p2"], costs=costs, unit="JPY") as study:
+        study.tell(pd.DataFrame({"example": ["p1"], "attribute": ["scan"], "value": [1.0]}))
+        told = study.tell(pd.DataFrame({"example": ["p1", "p2"], "attribute": ["swab", "swab"], "value": [1.0, 2.0]}))
+        assert (told.cost, told.spent) == (0.2, 12345679.1)
+        assert paid_in_all(study.bill()) == "paid: 12,345,679.1 JPY"
 
 
 @pytest.mark.parametrize("number", [0, 1.5, "1", True])
