@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from budgetreg.common.errors import ConfigError, DataError, nearest, quoted
-from budgetreg.common.files import regular
+from budgetreg.common.files import at_home, regular
 from budgetreg.config.options import NAME, NOTHING, Option, Options, Requirement, one_of
 from budgetreg.data.dataset import LARGEST, Dataset, Groups, numbered, positions, short_digest
 from budgetreg.data.formats import csv_sheet
@@ -151,7 +151,7 @@ class Columns:
         return tuple(self.names[at] for at in self.attributes)
 
 
-def read_list(path: Path, key: str) -> Sheet:
+def read_list(path: Path | str, key: str) -> Sheet:
     """Return a list of attributes in a CSV file, which is read again only if the file changes.
 
     Raises
@@ -159,12 +159,17 @@ def read_list(path: Path, key: str) -> Sheet:
     DataError
         If the file cannot be read, or is no table; the message names the key that the file is from.
     """
+    path = at_home(path)
     with reading(path, key):
         status = regular(path)
         return _sheet(path, (status.st_ctime_ns, status.st_size, status.st_ino))
 
 
-_PRICES = "a price list", ("cost",), ("group",)  # what it is called, and which columns it has and may have
+Kind = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""What a list is called, which columns it has, and which it may have."""
+
+PRICE_LIST: Kind = "a price list", ("cost",), ("group",)
+GROUP_LIST: Kind = "a list of groups", ("group",), ("cost",)
 _sheet = lru_cache(maxsize=4)(lambda path, stamp: csv_sheet(path))
 
 
@@ -216,24 +221,15 @@ def _numbers(sheet: Sheet, column: str, rows: Sequence[int | None]) -> list[floa
     return [nan if row is None else number_of(cells[row]) or 0.0 for row in rows]
 
 
-def groups_in(sheet: Sheet, columns: Columns) -> Groups | None:
-    """Return the groups in a list of groups; attributes that are not in it are alone; None if all are.
+def groups_in(sheet: Sheet, columns: Columns, kind: Kind = GROUP_LIST) -> Groups | None:
+    """Return the groups in a list of groups or of prices; attributes without a group are alone; None if all are.
 
     Raises
     ------
     DataError
         If the list lacks a column, has an unknown one, or an unknown or repeated attribute.
     """
-    return _groups(sheet, _rows_of(sheet, columns, "a list of groups", ("group",), ("cost",)))
-
-
-def groups_of_prices(sheet: Sheet, columns: Columns) -> Groups | None:
-    """Return the groups in a price list; None if it has none. Exceptions as for `groups_in`."""
-    return _groups(sheet, _rows_of(sheet, columns, *_PRICES))
-
-
-def _groups(sheet: Sheet, rows: Sequence[int | None]) -> Groups | None:
-    cells = sheet.columns.get("group", ())
+    rows, cells = _rows_of(sheet, columns, *kind), sheet.columns.get("group", ())
     return numbered(["" if row is None or not cells else text_of(cells[row]) for row in rows])
 
 
@@ -257,8 +253,8 @@ def prices_in(sheet: Sheet, columns: Columns, groups: Groups | None, unit: str =
         If the list lacks a column or an attribute, has an unknown or repeated attribute, two prices of a group, other
         groups, or a price that is not a number of at least 0; or if all prices are 0.
     """
-    rows = _rows_of(sheet, columns, *_PRICES)
-    if _groups(sheet, rows) not in (None, groups):
+    rows = _rows_of(sheet, columns, *PRICE_LIST)
+    if groups_in(sheet, columns, PRICE_LIST) not in (None, groups):
         raise DataError(f"{sheet.source}: its groups are not those of the data; leave out the column group")
     stated = [None if row is None or is_empty(sheet.columns["cost"][row]) else row for row in rows]
     costs = [None if isnan(cost) else cost for cost in _numbers(sheet, "cost", stated)]
@@ -414,3 +410,65 @@ def in_groups(data: Dataset, groups: Groups) -> Dataset:
             available[:, members] = available[:, members].all(axis=1, keepdims=True)
     digest = f"{data.fingerprint()}-{short_digest(groups.heads)}"
     return replace(data, groups=groups, available=available, digest=digest)
+
+
+_grouped = lru_cache(maxsize=4)(in_groups)
+"""Equal arguments give the same object, whose arrays repetitions share."""
+
+
+def with_lists(data: Dataset, options: Mapping[str, Any], costs: str | Prices | None, *, propose: bool) -> Dataset:
+    """Return data with the groups and the ranges that lists of the user state.
+
+    Parameters
+    ----------
+    data : Dataset
+        What was read.
+    options : mapping of str to Any
+        Options of the kind of data; ``groups``, ``ranges`` and ``scale`` count.
+    costs : str or Prices or None
+        The price list, which may have groups, too.
+    propose : bool
+        Whether a note proposes groups where there are none.
+
+    Raises
+    ------
+    ConfigError
+        If both the list of groups and the price list have groups, and they differ.
+    DataError
+        If a list cannot be used.
+    """
+    groups = _listed_groups(data, options.get("groups"), costs)
+    if groups is not None:
+        data = _grouped(data, groups)
+    elif propose:
+        data = with_proposed_groups(data)
+    if options.get("scale") != RANGES:
+        return data
+    return in_ranges(data, ranges_in(read_list(options["ranges"], "dataset.ranges"), _columns(data)))
+
+
+def _listed_groups(data: Dataset, own: str | None, costs: str | Prices | None) -> Groups | None:
+    """Return the groups in a list of groups or in the price list; None if there are none."""
+    columns = _columns(data)
+    groups = groups_in(read_list(own, "dataset.groups"), columns) if own else None
+    if not isinstance(costs, str) or costs in (BUNDLED, EQUAL) or (own and groups is None):
+        return groups
+    listed = groups_in(read_list(costs, "dataset.costs"), columns, PRICE_LIST)
+    if listed and groups and listed != groups:
+        raise ConfigError(
+            f"dataset.groups={own}: {costs} has groups already, in its column group; leave out one of them"
+        )
+    return listed or groups
+
+
+def listed_prices(data: Dataset, costs: Path | str, unit: str) -> Prices:
+    """Return the prices in a list, or prices of 1 if it is `EQUAL`. Exceptions as for `prices_in`."""
+    columns = _columns(data)
+    if costs == EQUAL:
+        return priced(columns.known, [1.0] * len(columns.known), data.groups, unit)
+    return prices_in(read_list(costs, "dataset.costs"), columns, data.groups, unit)
+
+
+def _columns(data: Dataset) -> Columns:
+    """Return the columns of a data set, as lists name them."""
+    return Columns.of(data.names, data.X.shape[1], data.dropped, 1 if data.first is None else data.first)

@@ -20,26 +20,8 @@ from budgetreg.config.options import (
     one_of,
     options_of,
 )
-from budgetreg.data.attributes import (
-    BUNDLED,
-    EQUAL,
-    PILOT,
-    RANGES,
-    REVEALED,
-    UNIT,
-    Columns,
-    Prices,
-    groups_in,
-    groups_of_prices,
-    in_groups,
-    in_ranges,
-    priced,
-    prices_in,
-    ranges_in,
-    read_list,
-    with_proposed_groups,
-)
-from budgetreg.data.dataset import Dataset, Groups
+from budgetreg.data.attributes import BUNDLED, EQUAL, PILOT, RANGES, REVEALED, UNIT, Prices, listed_prices, with_lists
+from budgetreg.data.dataset import Dataset
 
 DOMAINS = ("2-ball", "inf-ball")
 """Sets that may be known to contain all attribute vectors: balls of radius 1, with targets of at most 1 in size.
@@ -264,15 +246,7 @@ def load(config: DatasetConfig, seed: int, repetition: int, *, targets: bool = T
     if config.kind not in kinds():
         raise ConfigError(f"dataset.kind must be one of {', '.join(kinds())}, not {config.kind!r}")
     data = config.given or _read(config, seed, repetition, targets)
-    groups = _groups_of(config, data)
-    if groups is not None:
-        data = _grouped(data, groups)
-    elif config.own_data and not config.given:
-        data = with_proposed_groups(data)
-    if not config.scaled_by_ranges:
-        return data
-    ranges = read_list(at_home(config.options["ranges"]), "dataset.ranges")
-    return in_ranges(data, ranges_in(ranges, _columns(data)))
+    return with_lists(data, config.options, config.costs, propose=config.own_data and not config.given)
 
 
 def _read(config: DatasetConfig, seed: int, repetition: int, targets: bool) -> Dataset:
@@ -281,33 +255,6 @@ def _read(config: DatasetConfig, seed: int, repetition: int, targets: bool) -> D
     if not targets:
         source = kind.unlabelled(source)
     return _drawn(source, seed, repetition) if isinstance(source, Distribution) else _loaded(source)
-
-
-def _groups_of(config: DatasetConfig, data: Dataset) -> Groups | None:
-    """Return the attributes that are bought together, by their own list or by the price list; None if there are none.
-
-    Raises
-    ------
-    ConfigError
-        If both lists have groups.
-    DataError
-        If a list cannot be used.
-    """
-    own, costs, columns = config.options.get("groups"), config.costs, _columns(data)
-    groups = groups_in(read_list(at_home(own), "dataset.groups"), columns) if own else None
-    if not isinstance(costs, str) or costs in (BUNDLED, EQUAL) or (own and groups is None):
-        return groups
-    listed = groups_of_prices(read_list(at_home(costs), "dataset.costs"), columns)
-    if listed and groups and listed != groups:
-        raise ConfigError(
-            f"dataset.groups={own}: {costs} has groups already, in its column group; leave out one of them"
-        )
-    return listed or groups
-
-
-def _columns(data: Dataset) -> Columns:
-    """Return the columns of a data set, as lists name them."""
-    return Columns.of(data.names, data.X.shape[1], data.dropped, 1 if data.first is None else data.first)
 
 
 def located(config: DatasetConfig) -> DatasetConfig:
@@ -333,23 +280,13 @@ def prices_of(config: DatasetConfig, data: Dataset) -> Prices | None:
     DataError
         If the list cannot be used, see `budgetreg.data.attributes.prices_in`.
     """
-    path: Path | str | Prices | None = config.costs
-    if path is None or isinstance(path, Prices):
-        return path
-    if path == BUNDLED:
-        path = kinds()[config.kind].prices(config.options)
-        if path is None:
-            raise ConfigError(
-                f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}"
-            )
-    columns, unit = _columns(data), config.unit or UNIT
-    if path == EQUAL:
-        return priced(columns.known, [1.0] * len(columns.known), data.groups, unit)
-    return prices_in(read_list(at_home(path), "dataset.costs"), columns, data.groups, unit)
-
-
-_grouped = lru_cache(maxsize=4)(in_groups)
-"""Equal arguments give the same object, whose arrays repetitions share."""
+    costs = config.costs
+    if costs is None or isinstance(costs, Prices):
+        return costs
+    path = kinds()[config.kind].prices(config.options) if costs == BUNDLED else costs
+    if path is None:
+        raise ConfigError(f"dataset.costs={BUNDLED}: no price list comes with {data.name}; give a CSV file, or {EQUAL}")
+    return listed_prices(data, path, config.unit or UNIT)
 
 
 @lru_cache(maxsize=4)

@@ -16,7 +16,7 @@ import pandas as pd
 from budgetreg.algorithms import registry
 from budgetreg.algorithms.learner import Observation
 from budgetreg.common.errors import ConfigError, DataError, nearest
-from budgetreg.common.files import at_home, files_below
+from budgetreg.common.files import files_below
 from budgetreg.common.notices import say
 from budgetreg.config.nested import flatten, variants
 from budgetreg.config.options import AUTO
@@ -641,7 +641,7 @@ def _repriced(series: Series, costs: Path, unit: str | None) -> Series:
     manifest = read_manifest(folder) or {}
     groups = Groups(tuple(manifest["groups"])) if "groups" in manifest else None
     columns = Columns.of(names, len(names), manifest.get("dropped", ()))
-    prices = prices_in(read_list(at_home(costs), "dataset.costs"), columns, groups)
+    prices = prices_in(read_list(costs, "dataset.costs"), columns, groups)
     places = pd.MultiIndex.from_frame(series.points[["repetition", "examples"]])
     recorded = manifest.get("prices", {})
     now_free = {name for name, cost in zip(prices.names, prices.costs, strict=True) if cost == 0}
