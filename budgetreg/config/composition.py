@@ -8,13 +8,13 @@ What Hydra raises becomes one line: what is wrong, and the choices or the neares
 were typed, and words that are printed can be pasted into a shell.
 """
 
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from functools import cache, lru_cache
+from glob import iglob
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
@@ -88,13 +88,10 @@ def _composed_once(words: tuple[str, ...], hydra: bool, versions: tuple[tuple[st
 def _versions() -> Iterator[tuple[str, int, int]]:
     """Yield path, time of the last change, and size of each configuration file."""
     for folder in catalogue.conf_dirs():
-        for parent, _, names in os.walk(folder, followlinks=True):
-            for name in names:
-                path = Path(parent, name)
-                if path.suffix == ".yaml":
-                    with suppress(OSError):  # a link of an editor that leads nowhere
-                        state = path.stat()
-                        yield str(path), state.st_mtime_ns, state.st_size
+        for name in iglob("**/*.yaml", root_dir=folder, recursive=True):
+            with suppress(OSError):  # a link of an editor that leads nowhere
+                state = (folder / name).stat()
+                yield str(folder / name), state.st_mtime_ns, state.st_size
 
 
 class Composer:
@@ -120,7 +117,8 @@ class Composer:
         with composition_explained(self._words):
             self.base = _from_files(self._words, hydra=True)
         self._recipe = _parsed("{}" if name is None else catalogue.text("experiment", name))
-        self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): OmegaConf.to_container(_without_hydra(self.base))}
+        ours = OmegaConf.masked_copy(self.base, [str(key) for key in self.base if key != "hydra"])
+        self._bases: dict[tuple[tuple[str, str], ...], Any] = {(): OmegaConf.to_container(ours)}
 
     def __call__(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the configuration of a cell.
@@ -165,11 +163,6 @@ class Composer:
                 return OmegaConf.to_container(_from_files(words))
         merged = {group: OmegaConf.merge(_parsed(text), self._recipe.get(group) or {}) for group, text in texts.items()}
         return {**self._bases[()], **{group: OmegaConf.to_container(section) for group, section in merged.items()}}
-
-
-def _without_hydra(config: DictConfig) -> DictConfig:
-    """Return a configuration without Hydra's own part."""
-    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 def _is_open(node: Any) -> bool:
@@ -265,9 +258,7 @@ def _each_cell_once(compose: Callable[..., DictConfig]) -> Callable[..., DictCon
 
 def show(words: Sequence[str]) -> None:
     """Print the configuration that some overrides in Hydra's grammar make, without Hydra's own part."""
-    with composing() as loader:
-        config = loader.load_configuration(_CONFIG, list(words), RunMode.RUN)
-    print(OmegaConf.to_yaml(_without_hydra(config)), end="")
+    print(OmegaConf.to_yaml(_from_files(words)), end="")
 
 
 def complete(words: Sequence[str]) -> None:
