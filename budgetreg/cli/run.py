@@ -333,18 +333,6 @@ def _report(cells_by_number: dict[int, CellEnd]) -> int:
     return max((cell.code for cell in cells), default=0)
 
 
-def plan_table(plan: Plan) -> Table:
-    """Return a table of a plan and the attributes that it costs.
-
-    Parameters
-    ----------
-    plan : Plan
-        What would be run.
-    """
-    rows = [*_plan_rows(plan).items(), *(("note", note) for note in plan.notes)]
-    return table(("what", "value"), rows, show_header=False)
-
-
 def sweep_table(plans: Sequence[Plan]) -> Table:
     """Return a table of several plans: what each would run, and the most that its repetitions may be charged.
 
@@ -371,7 +359,14 @@ def sweep_table(plans: Sequence[Plan]) -> Table:
     return table(heads, rows, title=title)
 
 
-def _plan_rows(plan: Plan) -> dict[str, str]:
+def plan_table(plan: Plan) -> Table:
+    """Return a table of a plan and the attributes that it costs.
+
+    Parameters
+    ----------
+    plan : Plan
+        What would be run.
+    """
     config, tuning = plan.config, plan.config.tuning
     settings = max((len(values) for values in plan.settings.values()), default=1)
     paid = plan.attributes_final + plan.attributes_tuning
@@ -383,17 +378,15 @@ def _plan_rows(plan: Plan) -> dict[str, str]:
     widening = f", a grid grows up to {tuning.widen} times if the best is on its edge" if tuning.widen else ""
     split = plan.budget_split
     uses = f" ({split.k_x} for the data point, {split.k_ip} for the inner product)" if split else ""
-    return {
+    about = "about " if config.ends_with_money else ""
+    rows = {
         "learner": config.algo.name,
         "data set": f"{plan.dataset}: {plan.d} attributes, {examples}",
         "attributes per example": f"{'up to ' if config.chooses_k else ''}{plan.per_example}{uses}",
         "tuning": f"{tuning.name}, at {tuning.at}, {tuning.folds} folds, {settings} settings{widening}"
         if plan.tuned
         else f"{tuning.name}: nothing to choose",
-        f"checkpoints ({'spent' if config.chooses_k else 'examples'})": (
-            "about " if plan.config.ends_with_money else ""
-        )
-        + ", ".join(map(str, plan.checkpoints)),
+        f"checkpoints ({'spent' if config.chooses_k else 'examples'})": about + ", ".join(map(str, plan.checkpoints)),
         "repetitions": f"{config.repetitions}, seed {config.seed}",
         "folder": shown(config.folder()),
         "bill: one final run": f"{most} {plan.attributes_final:,} attributes",
@@ -403,6 +396,7 @@ def _plan_rows(plan: Plan) -> dict[str, str]:
         "distinct cells: its tuning": f"{most} {min(plan.attributes_tuning, cells):,}{_held_out(plan)}",
         **_money(plan),
     }
+    return table(("what", "value"), [*rows.items(), *(("note", note) for note in plan.notes)], show_header=False)
 
 
 def _money(plan: Plan) -> dict[str, str]:
@@ -410,7 +404,7 @@ def _money(plan: Plan) -> dict[str, str]:
     prices = plan.prices
     if prices is None:
         return {}
-    costs = _costs(plan, prices)
+    costs = prices.costs if plan.groups is None else np.array(prices.costs)[plan.groups.leads].tolist()
     most = "at most" if plan.budget else "on average at most"
     total = f"{plan.config.total} {prices.unit}, at {plan.price:.4g} for an attribute as is expected of its draws"
     return {
@@ -418,11 +412,6 @@ def _money(plan: Plan) -> dict[str, str]:
         "prices": f"{min(costs):g} to {max(costs):g} {prices.unit} for an attribute, {prices.row:g} for a full row",
         "bill: one final run, in money": f"{most} {_most_money(plan, prices):,.6g} {prices.unit}",
     }
-
-
-def _costs(plan: Plan, prices: Prices) -> Sequence[float]:
-    """Return the prices of attributes, or of groups that are bought together."""
-    return prices.costs if plan.groups is None else np.array(prices.costs)[plan.groups.leads].tolist()
 
 
 def _most_money(plan: Plan, prices: Prices) -> float:
