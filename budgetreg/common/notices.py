@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 
 TYPE_CHECKING = False  # not imported from `typing`, which is slow to load
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TextIO
 
     from rich.table import Column, Table
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 _ERRORS = "budgetreg"  # name of the handler for letters that an encoding lacks
 _ASCII = {"✓": "+", "✗": "x", "–": "-", "±": "+-", "×": "x", "²": "^2", "≥": ">=", "≤": "<=", "…": "...", "─": "-"}
 
-_said: set[str] | None = None
-_held: list[str] | None = None
+
+def _print(line: str) -> None:
+    print(f"budgetreg: {line}", file=sys.stderr)
+
+
+_take: "Callable[[str], None]" = _print  # takes each notice; blocks put another function here
 
 
 def say(message: str) -> None:
@@ -35,21 +39,13 @@ def say(message: str) -> None:
     message : str
         A sentence; line breaks in it become spaces.
     """
-    line = printable(" ".join(message.split()))
-    if _held is not None:
-        _held.append(line)
-        return
-    if _said is not None:
-        if line in _said:
-            return
-        _said.add(line)
-    print(f"budgetreg: {line}", file=sys.stderr)
+    _take(printable(" ".join(message.split())))
 
 
 def say_on_terminal(message: str) -> None:
     """Print a notice about progress, if stderr is a terminal."""
     if sys.stderr.isatty():
-        print(f"budgetreg: {printable(message)}", file=sys.stderr)
+        _print(printable(message))
 
 
 class Notice(UserWarning):
@@ -115,38 +111,46 @@ class AsIs:
 
 
 @contextmanager
-def each_once() -> Iterator[None]:
-    """Print no notice twice in the block, which is a command: the cells of a sweep share most of their notices."""
-    global _said
-    outer, _said = _said, set() if _said is None else _said
+def _taken_by(take: "Callable[[str], None]") -> Iterator[None]:
+    """Give the notices of the block to a function."""
+    global _take
+    outer, _take = _take, take
     try:
         yield
     finally:
-        _said = outer
+        _take = outer
 
 
 @contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Print each warning of a library in the block as a notice, instead of two lines with its source."""
-    before = warnings.showwarning
-    warnings.showwarning = lambda message, category, *place, **more: say(
-        str(message) if category is Notice else f"{category.__name__}: {message}"
-    )
-    try:
+def each_once() -> Iterator[None]:
+    """Print no notice twice in the block, which is a command: the cells of a sweep share most of their notices."""
+    outer, said = _take, set[str]()
+
+    def once(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            outer(line)
+
+    with _taken_by(once):
         yield
-    finally:
-        warnings.showwarning = before
 
 
 @contextmanager
 def held() -> Iterator[list[str]]:
     """Print no notice in the block, but collect them in the list that it yields, for a process that is one of many."""
-    global _held
-    outer, _held = _held, []
-    try:
-        yield _held
-    finally:
-        _held = outer
+    lines: list[str] = []
+    with _taken_by(lines.append):
+        yield lines
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print each warning of a library in the block as a notice, instead of two lines with its source."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, category, *place, **more: say(
+            str(message) if category is Notice else f"{category.__name__}: {message}"
+        )
+        yield
 
 
 def table(heads: "Iterable[str | Column]", rows: "Iterable[Sequence[object]]", **settings: "Any") -> "Table":
