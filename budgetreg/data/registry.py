@@ -9,17 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.files import at_home
 from budgetreg.config import catalogue
-from budgetreg.config.options import (
-    FRACTION,
-    NAME,
-    NOTHING,
-    Option,
-    Options,
-    checked,
-    identity_of,
-    one_of,
-    options_of,
-)
+from budgetreg.config.options import FRACTION, NAME, NOTHING, Option, Options, checked, identity_of, one_of, options_of
 from budgetreg.data.attributes import BUNDLED, EQUAL, PILOT, RANGES, REVEALED, UNIT, Prices, listed_prices, with_lists
 from budgetreg.data.dataset import Dataset
 
