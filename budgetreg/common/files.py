@@ -205,7 +205,8 @@ def write_atomically(path: Path, data: bytes, *, replace: bool = True, keep_acce
     """
     with os_errors_explained(f"write {path}"):
         target = replaceable(path)
-        _remove_orphans(target)
+        with suppress(OSError):  # the folder may allow writing but not listing
+            _remove_temporary(target, keep=is_alive)
         # Next to the old file, because only then a rename is atomic.
         temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
         try:
@@ -277,24 +278,15 @@ def files_below(folder: Path, name: str) -> list[Path]:
 def remove_leftovers(path: Path) -> None:
     """Remove the temporary files that killed processes left next to a file that only this process writes now."""
     with os_errors_explained(f"clean up {path.parent}"):
-        for leftover, _ in _temporary(path):
-            leftover.unlink(missing_ok=True)
+        _remove_temporary(path, keep=lambda process: False)
 
 
-def _remove_orphans(path: Path) -> None:
-    """Remove the temporary files next to a file whose processes are gone."""
-    with suppress(OSError):  # the folder may allow writing but not listing
-        for leftover, process in _temporary(path):
-            if not is_alive(process):
-                leftover.unlink(missing_ok=True)
-
-
-def _temporary(path: Path) -> Iterator[tuple[Path, int]]:
-    """Yield the temporary files next to a file, each with its process."""
+def _remove_temporary(path: Path, keep: Callable[[int], bool]) -> None:
+    """Remove the temporary files next to a file, but those of processes to keep."""
     for other in path.parent.iterdir():
         match = _TEMPORARY.fullmatch(other.name)
-        if match and match[1] == path.name:
-            yield other, int(match[2])
+        if match and match[1] == path.name and not keep(int(match[2])):
+            other.unlink(missing_ok=True)
 
 
 def is_alive(process: int) -> bool:
