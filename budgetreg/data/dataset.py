@@ -434,12 +434,10 @@ class Groups:
 
     def are_whole(self, attributes: np.ndarray, drawn: np.ndarray | None) -> bool:
         """Return whether examples (..., n) show each group as a whole or not at all."""
-        flat, mask = (
-            array.reshape(-1, attributes.shape[-1])
-            for array in (attributes, np.broadcast_to(True if drawn is None else drawn, attributes.shape))
-        )
+        flat = attributes.reshape(-1, attributes.shape[-1])
         shown = np.zeros((len(flat), len(self.heads)), dtype=bool)
-        row, column = np.nonzero(mask)
+        mask = np.broadcast_to(True if drawn is None else drawn, attributes.shape)
+        row, column = np.nonzero(mask.reshape(flat.shape))
         shown[row, flat[row, column]] = True
         return bool((shown == shown[:, self.head_of]).all())
 

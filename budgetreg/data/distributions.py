@@ -344,11 +344,8 @@ class PowerLaw(KeyedDistribution):
             if numbers.size * self.d <= _MOST_UNCACHED:
                 y = _products(coins, w)
             else:
-                y = np.array(
-                    ensure_array(
-                        cache_root() / f"power_law-{_LAYOUT_VERSION}" / f"{digest}.npy", lambda: _products(coins, w)
-                    )
-                )
+                path = cache_root() / f"power_law-{_LAYOUT_VERSION}" / f"{digest}.npy"
+                y = np.array(ensure_array(path, lambda: _products(coins, w)))
             return Dataset(self.name, coins, y, 1.0, self.n, two_valued=False, digest=digest)
         X = np.empty((self.n + self.n_test, self.d), dtype=np.uint8)
         for part, rows in (("train", X[: self.n]), ("test", X[self.n :])):
