@@ -20,7 +20,7 @@ import numpy as np
 from budgetreg.common.errors import ConfigError, DataError, quoted
 from budgetreg.common.files import at_home, regular
 from budgetreg.config.composition import pasted
-from budgetreg.config.options import WORD, Option, one_of
+from budgetreg.config.options import WORD, Option, frozen, one_of
 from budgetreg.data import tables
 from budgetreg.data.attributes import LEFT_OUT, MISSING_VALUES, SCALING, unit
 from budgetreg.data.cache import cache_root, ensure, is_intact, mapped, unsealed
@@ -68,7 +68,7 @@ _MARKS = (  # first bytes of a file, what they begin, and the ending of its name
     (rb"\x93NUMPY", "a single array of NumPy, and X and y are needed", ""),
 )
 _LONGEST_MARK = 16
-_LAYOUT_VERSION = 9  # of the cached arrays; part of their address
+_LAYOUT_VERSION = 10  # of the cached arrays; part of their address
 _TABLE = "table"  # the folder of the arrays in the folder of the cache
 _HINT = "dataset.missing=unavailable allows such cells, which cannot be bought"
 _NO_HOLES = "incomplete rows need a model that aemr or aeml learned with budgetreg fit, without predict_k"
@@ -131,22 +131,16 @@ class File:
             X = arrays["X"]
         scale, notes = unit(self.scale, largest)
         every = f"all {len(y)} targets are" if len(y) > 1 else "the only target is"
+        stored = {name: frozen(value) for name, value in facts["dataset"].items()}
         data = Dataset(
             self.name,
             X,
             y,
             scale,
-            None,
-            facts["two_valued"],
-            (*facts["notes"], *notes),
-            facts["digest"],
+            n_train=None,
             unpredictable=_CONSTANT.format(self.request.path, every, y[0]) if (y == y[0]).all() else "",
-            names=tuple(facts["names"]),
-            target=facts["target"],
-            label_names=tuple(facts["labels"]),
             available=arrays["available"] if facts["missing"] else None,
-            dropped=tuple((at, name) for at, name in facts["dropped"]),
-            first=facts["lowest"],
+            **{**stored, "notes": stored["notes"] + notes},
         )
         return _with_identifiers_noted(data, facts["identifiers"]) if self.choice else data
 
@@ -473,7 +467,9 @@ class _Summary:
         """Return the other arrays of the table that was read, and what describes it, which JSON can express.
 
         The arrays are the targets ``y``, the largest absolute values of the attributes, ``largest``, and the numbers of
-        entries of sparse rows, ``lengths``, of shape (0,) if rows are dense.
+        entries of sparse rows, ``lengths``, of shape (0,) if rows are dense. What describes the table has the fields of
+        its `Dataset` under ``dataset``, and beside them whether values are missing, the number of the first column in
+        ``columns``, and which attributes look like identifiers.
         """
         import pandas as pd  # here, because it is slow to import and other kinds of data do without
 
@@ -508,20 +504,18 @@ class _Summary:
             if why := size_fault(float(largest[at])):
                 called = label(at, table.names, dropped, lowest if lengths.size else None)
                 raise DataError(f"{path}: attribute {called}: {why}")
-        facts = {
+        dataset = {
             "two_valued": bool(labels),
-            "labels": labels,
             "notes": notes,
             "digest": self._content.hexdigest(),
             "names": tuple(table.names),
             "target": table.target,
-            "first": self._first,
-            "lowest": lowest if lengths.size else None,
-            "missing": self._missing,
+            "label_names": labels,
             "dropped": dropped,
-            "identifiers": self._identifiers,
+            "first": lowest if lengths.size else None,
         }
-        return {"y": y, "largest": largest, "lengths": lengths}, facts
+        others = {"missing": self._missing, "first": self._first, "identifiers": self._identifiers}
+        return {"y": y, "largest": largest, "lengths": lengths}, {"dataset": dataset, **others}
 
 
 def identifiers(X: np.ndarray, names: Sequence[str]) -> list[int]:
