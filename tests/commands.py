@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,23 +18,19 @@ NO_CHOICES = Choices("aer", 0, {})
 
 @dataclass(frozen=True)
 class Answer:
-    code: int
     out: str
     err: str
 
 
-def budgetreg(capsys: pytest.CaptureFixture[str], line: str) -> Answer:
-    """Call the command here."""
-    capsys.readouterr()
-    code = main(shlex.split(line))
-    printed = capsys.readouterr()
-    return Answer(code, printed.out, printed.err)
+Call = Callable[..., Answer]
 
 
 def call(capsys: pytest.CaptureFixture[str], line: str, code: int = 0) -> Answer:
-    """Call the command here; it must end with this exit code."""
-    answer = budgetreg(capsys, line)
-    assert answer.code == code, answer.out + answer.err
+    """Call the command here; it must end with this exit code. Tests use the fixture ``call``."""
+    capsys.readouterr()
+    ended = main(shlex.split(line))
+    answer = Answer(*capsys.readouterr())
+    assert ended == code, answer.out + answer.err
     return answer
 
 

@@ -6,6 +6,8 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return float(marker.args[0]) if marker else 0.0
 
     items.sort(key=limit, reverse=True)
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., object]:
+    """Return a function that calls the command in this process, which must end with an exit code, by default 0."""
+    from tests.commands import call  # here, as commands are slow to load
+
+    return partial(call, capsys)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from budgetreg.data.registry import load
 from budgetreg.protocol.plan import Plan
 from budgetreg.protocol.split import parts_of
 from budgetreg.runs.runner import RunOutcome
-from tests.commands import NO_CHOICES, budgetreg
+from tests.commands import NO_CHOICES, Call
 
 KEYS = {
     "dataset": "diabetes",
@@ -70,9 +70,8 @@ def table_of(out: str) -> list[list[str]]:
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_the_advice_agrees_with_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = budgetreg(capsys, LINE)
-    assert answer.code == 0
+def test_the_advice_agrees_with_the_runs(call: Call) -> None:
+    answer = call(LINE)
     errors = {}
     for algo, k in (("aelr", 2), ("aelr", 4), ("aelr", 8), ("ridge", 10)):
         results = library.run({**KEYS, "total": 1500, "algo": algo, "k": k})
@@ -129,10 +128,10 @@ def test_all_stands_for_the_number_of_attributes(here: Path) -> None:
 
 
 @pytest.mark.slow
-def test_python_returns_the_rows_that_the_command_writes(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_python_returns_the_rows_that_the_command_writes(call: Call, here: Path) -> None:
     keys = {"total": 1500, "algo": ["aelr", "ridge"], "k": [2, "all"], **KEYS, "out": "called"}
     frame = library.advise(keys)
-    assert budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=2,all") + " out=typed").code == 0
+    call(LINE.replace("k=2,4,8,all", "k=2,all") + " out=typed")
     for name in ("advice.csv", "advice.json"):
         assert (here / "called" / name).read_bytes() == (here / "typed" / name).read_bytes()
     pd.testing.assert_frame_equal(frame.astype({"k": str}), pd.read_csv("called/advice.csv", dtype={"k": str}))
@@ -141,71 +140,56 @@ def test_python_returns_the_rows_that_the_command_writes(capsys: pytest.CaptureF
         library.advise("total=5")  # type: ignore[arg-type]
 
 
-def test_learners_whose_tuning_is_not_paid_for_are_left_out(
-    capsys: pytest.CaptureFixture[str], planned: list[Plan]
-) -> None:
-    answer = budgetreg(capsys, "advise dataset=diabetes total=600 k=4,all algo=aemr,aelr tuning=paid")
-    assert answer.code == 0
+def test_learners_whose_tuning_is_not_paid_for_are_left_out(call: Call, planned: list[Plan]) -> None:
+    answer = call("advise dataset=diabetes total=600 k=4,all algo=aemr,aelr tuning=paid")
     tried = [(plan.config.algo.name, plan.config.k) for plan in planned]
     assert tried == [("aemr", 4), ("aemr", 10), ("impute_ridge", 10)]
     assert "tuning=paid: left out, as they choose parameters on rows that are seen in full: aelr" in answer.err
-    alone = budgetreg(capsys, "advise dataset=diabetes total=600 algo=aelr tuning=paid")
-    assert alone.code == 2
-    assert "tuning=paid: aelr would choose" in alone.err
+    assert "tuning=paid: aelr would choose" in call("advise dataset=diabetes total=600 algo=aelr tuning=paid", 2).err
 
 
 @pytest.mark.usefixtures("few_trees", "short_chains")
 @pytest.mark.parametrize("rows", [11, 40])
-def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(
-    rows: int, capsys: pytest.CaptureFixture[str], here: Path
-) -> None:
+def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(rows: int, call: Call, here: Path) -> None:
     """Of few rows no draw may have it; of more, only one of them may have a value."""
     X = np.random.default_rng(0).normal(size=(rows, 8))
     frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(y=X.sum(axis=1))
     frame.loc[1:, "h"] = np.nan if rows > 11 else frame["h"]
     frame.to_csv("table.csv", index=False)
     words = "advise dataset=file dataset.path=table.csv dataset.missing=unavailable total=60 k=2 algo=aemr out=here"
-    said = budgetreg(capsys, f"{words} repetitions=2")
-    assert said.code == 0
-    assert "boosting" in said.out
+    assert "boosting" in call(f"{words} repetitions=2").out
 
 
 @pytest.mark.usefixtures("few_trees", "short_chains")
-def test_boosting_pays_for_values_that_exist(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_boosting_pays_for_values_that_exist(call: Call, here: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 6))
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=X.sum(axis=1))
     frame.loc[1::2, ["a", "b", "c"]] = np.nan
     frame.to_csv("table.csv", index=False)
     words = "advise dataset=file dataset.path=table.csv dataset.missing=unavailable total=90 k=2,all"
-    assert budgetreg(capsys, f"{words} algo=impute_ridge repetitions=2 out=here").code == 0
+    call(f"{words} algo=impute_ridge repetitions=2 out=here")
     rows = pd.read_csv("here/advice.csv").query("learner == 'boosting'").set_index("k")[["examples", "attributes"]]
     assert rows.loc["all"].tolist() == [20, 90]  # three quarters of 6 values each
     assert rows.loc["2"].tolist() == [60, 90]
 
 
-def test_boosting_is_no_rival_where_predictions_see_few_attributes(
-    capsys: pytest.CaptureFixture[str], here: Path
-) -> None:
+def test_boosting_is_no_rival_where_predictions_see_few_attributes(call: Call, here: Path) -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     pd.DataFrame(X, columns=list("abc")).assign(y=X.sum(axis=1)).to_csv("table.csv", index=False)
     words = "advise dataset=file dataset.path=table.csv total=60 k=2 algo=fixed_subset repetitions=2 predict_k=1"
-    said = budgetreg(capsys, words)
-    assert said.code == 0
-    assert "boosting" not in said.out
+    assert "boosting" not in call(words).out
 
 
 @pytest.mark.slow
-def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(
-    capsys: pytest.CaptureFixture[str], here: Path
-) -> None:
+def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(call: Call, here: Path) -> None:
     """The target is no linear function: the sign of one attribute, turned by that of another."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=np.sign(X[:, 0] * X[:, 1]) + 0.5 * X[:, 2])
     frame.to_csv("table.csv", index=False)
     words = "advise dataset=file dataset.path=table.csv total=1600 k=2,all algo=aemr,ridge repetitions=5 out=here"
-    said = budgetreg(capsys, f"{words} tuning=fixed tuning.B=5").out
+    said = call(f"{words} tuning=fixed tuning.B=5").out
     ahead = re.search("outside this tool, scikit-learn's gradient boosting is clearly better: boosting .*", said)
     assert ahead is not None
     assert "boosting with all attributes of 400 examples, error 0." in ahead[0]
@@ -243,27 +227,23 @@ def test_groups_and_free_attributes_count_as_in_runs(here: Path) -> None:
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_a_second_call_computes_only_new_cells(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_a_second_call_computes_only_new_cells(call: Call, here: Path) -> None:
     line = LINE.replace(",ridge", "").replace("repetitions=5", "repetitions=2")
-    first = budgetreg(capsys, line.replace(",8,all", ""))
+    first = call(line.replace(",8,all", ""))
     (folder,) = (here / "runs" / "diabetes").iterdir()
     assert re.fullmatch("advise-total1500-seed0-[0-9a-f]{8}", folder.name)
     kept = {path: path.read_bytes() for path in folder.rglob("journal.jsonl")}
     assert len(kept) == 2
     assert f"runs/diabetes/{folder.name}/advice.png" in first.out
-    again = budgetreg(capsys, line.replace(",8,all", ""))
-    assert again.out == first.out
-    more = budgetreg(capsys, line.replace(",8,all", ",8"))
-    assert len(table_of(more.out)) == 3
+    assert call(line.replace(",8,all", "")).out == first.out
+    assert len(table_of(call(line.replace(",8,all", ",8")).out)) == 3
     assert len(list(folder.rglob("journal.jsonl"))) == 3
     assert {path: path.read_bytes() for path in kept} == kept  # with the seconds that each repetition took
 
 
 @pytest.mark.usefixtures("few_trees")
 @pytest.mark.parametrize("finished", [0, 2])
-def test_failed_repetitions_are_in_the_exit_code(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, finished: int
-) -> None:
+def test_failed_repetitions_are_in_the_exit_code(call: Call, monkeypatch: pytest.MonkeyPatch, finished: int) -> None:
     carry_out = advise.carry_out
 
     def failing(plan: Plan, **how: Any) -> RunOutcome:
@@ -271,29 +251,25 @@ def test_failed_repetitions_are_in_the_exit_code(
         return replace(whole, finished=finished, failed=3)
 
     monkeypatch.setattr(advise, "carry_out", failing)
-    answer = budgetreg(capsys, LINE.replace("k=2,4,8,all", "k=all backend=sequential"))
-    assert answer.code == 1
+    answer = call(LINE.replace("k=2,4,8,all", "k=all backend=sequential"), 1)
     assert [row[1] for row in table_of(answer.out)] == (["ridge"] if finished else [])
 
 
-def test_sweeps_that_differ_in_the_tuning_alone_have_folders_of_their_own(
-    capsys: pytest.CaptureFixture[str], planned: list[Plan]
-) -> None:
+def test_sweeps_that_differ_in_the_tuning_alone_have_folders_of_their_own(call: Call, planned: list[Plan]) -> None:
     line = LINE.replace("k=2,4,8,all", "k=4").replace("aelr,ridge", "aelr")
     for words in (line, line.replace("tuning.B=40", "tuning.B=30"), line):
-        assert budgetreg(capsys, words).code == 0
+        call(words)
     first, other, again = (plan.folder.parent for plan in planned)
     assert first == again != other
 
 
 @pytest.mark.usefixtures("few_trees")
-def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_with_prices_the_total_is_money(call: Call, here: Path) -> None:
     words = "advise total=4000 algo=aelr,ridge k=4,all dataset.costs=bundled dataset.unit=EUR"
     line = " ".join([words, *(f"{key}={value}" for key, value in KEYS.items())])
-    answer = budgetreg(capsys, line)
-    assert answer.code == 0
+    answer = call(line)
     assert answer.out.startswith("diabetes, 4,000 EUR")
-    planned = budgetreg(capsys, f"{line} --dry-run").out.splitlines()
+    planned = call(f"{line} --dry-run").out.splitlines()
     assert planned[1].endswith("a run in EUR")
     assert [row.split()[-1] for row in planned[2:4]] == ["4,000", "3,975"]
     (head,) = (cells for cells in map(str.split, answer.out.splitlines()) if cells[:2] == ["k", "learner"])
@@ -312,12 +288,9 @@ def test_with_prices_the_total_is_money(capsys: pytest.CaptureFixture[str], here
     assert "ridge: 53 examples, 530 attributes, 3,975 EUR, error" in text
 
 
-def test_a_dry_run_prints_cells_and_bills_and_computes_nothing(
-    capsys: pytest.CaptureFixture[str], here: Path, planned: list[Plan]
-) -> None:
+def test_a_dry_run_prints_cells_and_bills_and_computes_nothing(call: Call, here: Path, planned: list[Plan]) -> None:
     line = LINE.replace("tuning=fixed tuning.B=40 tuning.eta=0.01", "tuning.folds=2")
-    answer = budgetreg(capsys, f"{line} --dry-run")
-    assert answer.code == 0
+    answer = call(f"{line} --dry-run")
     assert not planned
     assert list(here.iterdir()) == []
     keys = {key: value for key, value in KEYS.items() if not key.startswith("tuning")}
@@ -334,50 +307,45 @@ def test_a_dry_run_prints_cells_and_bills_and_computes_nothing(
         assert list(map(int, cell[2:])) == [plan.checkpoints[-1], run, tuning, 5 * (run + tuning)]
     assert int(together.replace(",", "").split()[1]) == sum(int(cell[-1]) for cell in cells)
     assert re.fullmatch("folder: runs/diabetes/advise-total1500-seed0-[0-9a-f]{8}", folder)
-    assert budgetreg(capsys, line).code == 0
+    call(line)
     assert planned[0].folder.parent == (here / folder.removeprefix("folder: "))
 
 
-def test_a_dry_run_prints_what_all_runs_note(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+def test_a_dry_run_prints_what_all_runs_note(call: Call, here: Path) -> None:
     rows = [f"{at},{at % 7},{at % 5},{at % 3}" for at in range(60)]
     (here / "table.csv").write_text("\n".join(["id,a,b,y", *rows]) + "\n")
     words = "advise dataset=file dataset.path=table.csv total=60 algo=aemr,ridge --dry-run"
-    assert "attribute 'id' looks like an identifier of the rows" in budgetreg(capsys, words).err
+    assert "attribute 'id' looks like an identifier of the rows" in call(words).err
 
 
-def test_only_the_end_of_curves_is_computed_without_prices(
-    capsys: pytest.CaptureFixture[str], planned: list[Plan]
-) -> None:
+def test_only_the_end_of_curves_is_computed_without_prices(call: Call, planned: list[Plan]) -> None:
     words = "advise dataset=diabetes algo=aelr k=4 tuning=theory"
-    budgetreg(capsys, f"{words} total=500")
-    budgetreg(capsys, f"{words} total=500 checkpoints=3")
-    budgetreg(capsys, f"{words} total=4000 dataset.costs=bundled")
+    call(f"{words} total=500")
+    call(f"{words} total=500 checkpoints=3")
+    call(f"{words} total=4000 dataset.costs=bundled")
     assert [len(plan.checkpoints) for plan in planned] == [1, 3, 1]
 
 
-def test_a_budget_that_is_too_small_is_left_out_with_a_notice(capsys: pytest.CaptureFixture[str]) -> None:
-    answer = budgetreg(capsys, f"{LINE.replace('k=2,4,8,all', 'k=1,4').replace('aelr,ridge', 'aelr')} --dry-run")
-    assert answer.code == 0
+def test_a_budget_that_is_too_small_is_left_out_with_a_notice(call: Call) -> None:
+    answer = call(f"{LINE.replace('k=2,4,8,all', 'k=1,4').replace('aelr,ridge', 'aelr')} --dry-run")
     assert answer.err.startswith("budgetreg: left out: k=1: aelr needs a budget of at least 2")
     assert [row.split()[:2] for row in answer.out.splitlines()[2:-2]] == [["aelr", "4"]]
 
 
-def test_without_names_the_recommended_learner_and_full_rows_are_compared(
-    capsys: pytest.CaptureFixture[str], planned: list[Plan]
-) -> None:
-    assert budgetreg(capsys, "advise total=500 dataset=diabetes").code == 0
+def test_without_names_the_recommended_learner_and_full_rows_are_compared(call: Call, planned: list[Plan]) -> None:
+    call("advise total=500 dataset=diabetes")
     cells = {(plan.config.algo.name, plan.config.k) for plan in planned}
     assert cells == {
         *((name, k) for name in ("aemr", "fixed_subset") for k in (2, 4, 8, 10)),
         *((name, 10) for name in ("ridge", "lasso", "online_ridge", "online_lasso", "impute_ridge")),
     }
     planned.clear()
-    assert budgetreg(capsys, "advise total=500 dataset=diabetes k=3").code == 0
+    call("advise total=500 dataset=diabetes k=3")
     assert {(plan.config.algo.name, plan.config.k) for plan in planned} == {("aemr", 3), ("fixed_subset", 3)}
 
 
 def test_with_missing_values_imputed_rows_are_compared_as_full_rows(
-    capsys: pytest.CaptureFixture[str], here: Path, planned: list[Plan]
+    call: Call, here: Path, planned: list[Plan]
 ) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 5))
@@ -385,8 +353,7 @@ def test_with_missing_values_imputed_rows_are_compared_as_full_rows(
     table.iloc[20:] = table.iloc[20:].mask(rng.random((100, 6)) < [0.1, 0.1, 0.1, 0.1, 0.1, 0])
     table.to_csv(here / "gaps.csv", index=False)
     line = "advise dataset=file dataset.path=gaps.csv dataset.missing=unavailable total=200"
-    answer = budgetreg(capsys, line)
-    assert answer.code == 0
+    answer = call(line)
     assert "impute_ridge with k=5, all attributes that an example has, are compared in place of" in answer.err
     assert "left out" not in answer.err
     cells = {(plan.config.algo.name, plan.config.k) for plan in planned}

@@ -22,7 +22,7 @@ from budgetreg.figures import tables
 from budgetreg.protocol.plan import Plan
 from budgetreg.runs import runner
 from budgetreg.runs.runner import Choices
-from tests.commands import NO_CHOICES, Answer, budgetreg, call, one_line, process
+from tests.commands import NO_CHOICES, Answer, Call, one_line, process
 
 HEAVY = {"numpy", "hydra", "omegaconf"}
 
@@ -62,12 +62,10 @@ def test_what_computes_nothing_loads_nothing_heavy(
 
 
 @pytest.mark.parametrize("command", ["", *OPTIONS])
-def test_help_fits_80_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_help_fits_80_columns(call: Call, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert call(capsys, f"{command} --version").out == f"budgetreg {__version__}\n"
-    page = call(capsys, f"{command} --help").out
+    assert call(f"{command} --version").out == f"budgetreg {__version__}\n"
+    page = call(f"{command} --help").out
     assert page.startswith(f"usage: budgetreg {command}".rstrip())
     assert max(map(len, page.splitlines())) <= 80
     if command.startswith("study "):
@@ -75,8 +73,8 @@ def test_help_fits_80_columns(
         assert all(key in " ".join(page.split()) for key in (*part.keys, *part.files))
 
 
-def test_list_has_a_row_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    algos = budgetreg(capsys, "list algos").out
+def test_list_has_a_row_for_everything(call: Call) -> None:
+    algos = call("list algos").out
     files = (Path(__file__).parents[2] / "conf" / "algo").glob("*.yaml")
     names = [line.split()[0] for line in algos.splitlines() if not line.startswith("algo=")]
     assert sorted(names) == sorted(path.stem for path in files)
@@ -84,19 +82,17 @@ def test_list_has_a_row_for_everything(capsys: pytest.CaptureFixture[str]) -> No
     # By task, and within it the papers by year, then ours, then common practice.
     assert names.index("aer") < names.index("ddaerr") < names.index("aemr") < names.index("impute_ridge")
     assert names.index("impute_ridge") < names.index("ridge") < names.index("popca")
-    everything = budgetreg(capsys, "list").out
+    everything = call("list").out
     assert algos in everything
     assert "power_law" in everything
     assert "hazan_koren_2012/fig1" in everything
 
 
-def test_a_run_prints_its_curve_and_finds_its_folder_again(
-    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
-) -> None:
-    answer = budgetreg(capsys, "run algo=aer k=6 repetitions=3")
-    assert (answer.code, answer.err) == (0, "")
+def test_a_run_prints_its_curve_and_finds_its_folder_again(call: Call, here: Path, executed: list[Plan]) -> None:
+    answer = call("run algo=aer k=6 repetitions=3")
+    assert answer.err == ""
     assert "the curve" in answer.out
-    budgetreg(capsys, "run algo=aer k=6 repetitions=5 n_jobs=2 backend=sequential")
+    call("run algo=aer k=6 repetitions=5 n_jobs=2 backend=sequential")
     assert executed[0].folder == executed[1].folder
     assert executed[0].folder.parent == here / "runs" / "digits_3v5"
     assert executed[0].folder.name.startswith("aer-k6-seed0-")
@@ -104,9 +100,8 @@ def test_a_run_prints_its_curve_and_finds_its_folder_again(
     assert list(here.iterdir()) == []  # Hydra leaves nothing of its own
 
 
-def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
-    answer = budgetreg(capsys, "run algo=aelr,aer -m k=4 out=runs/main n_jobs=2")
-    assert answer.code == 0
+def test_a_sweep_gives_each_cell_a_folder(call: Call, here: Path, executed: list[Plan]) -> None:
+    answer = call("run algo=aelr,aer -m k=4 out=runs/main n_jobs=2")
     folders = [here / "runs/main/algo=aelr,k=4", here / "runs/main/algo=aer,k=4"]
     assert [plan.folder for plan in executed] == folders
     assert answer.out.splitlines()[-1] == "merge the curves: budgetreg plot runs/main"
@@ -114,7 +109,7 @@ def test_a_sweep_gives_each_cell_a_folder(capsys: pytest.CaptureFixture[str], he
 
 
 def test_a_sweep_prints_common_notices_once(
-    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch, executed: list[Plan]
+    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch, executed: list[Plan]
 ) -> None:
     execute = runner.execute
 
@@ -125,7 +120,7 @@ def test_a_sweep_prints_common_notices_once(
         return replace(execute(plan, draw=draw), choices=Choices(plan.config.algo.name, 10, counts))
 
     monkeypatch.setattr(runner, "execute", noted)
-    answer = budgetreg(capsys, "run -m algo=aelr,aer k=4,5")
+    answer = call("run -m algo=aelr,aer k=4,5")
     assert len(executed) == 4
     assert answer.err.splitlines() == [
         *(f"budgetreg: a note of {what}" for what in ("all", "k=4", "k=5")),
@@ -136,8 +131,8 @@ def test_a_sweep_prints_common_notices_once(
     ]
 
 
-def test_a_sweep_over_a_group_of_learners(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
-    assert budgetreg(capsys, "run -m algo=all_full,aer k=4").code == 0
+def test_a_sweep_over_a_group_of_learners(call: Call, here: Path, executed: list[Plan]) -> None:
+    call("run -m algo=all_full,aer k=4")
     assert [plan.config.algo.name for plan in executed] == ["lasso", "online_lasso", "online_ridge", "ridge", "aer"]
 
 
@@ -154,79 +149,68 @@ def test_a_sweep_over_a_group_of_learners(capsys: pytest.CaptureFixture[str], he
     ],
 )
 def test_an_option_without_effect_gives_a_warning_outside_sweeps(
-    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan], line: str, said: str
+    call: Call, here: Path, executed: list[Plan], line: str, said: str
 ) -> None:
-    answer = budgetreg(capsys, f"run {line}")
-    assert (answer.code, answer.err) == (0, f"budgetreg: {said}\n" if said else "")
+    assert call(f"run {line}").err == (f"budgetreg: {said}\n" if said else "")
 
 
 def test_paths_of_overrides_may_start_with_a_tilde(
-    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan], monkeypatch: pytest.MonkeyPatch
+    call: Call, here: Path, executed: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = here / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     for name in ("own", "other"):
         (home / f"{name}.csv").write_text("a,b,y\n" + "".join(f"{i},1,{i}\n" for i in range(20)))
-    assert budgetreg(capsys, "run dataset=file dataset.path=~/own.csv out=~/results k=2").code == 0
-    assert budgetreg(capsys, "run -m dataset=file dataset.path=~/own.csv,~/other.csv k=2").code == 0
+    call("run dataset=file dataset.path=~/own.csv out=~/results k=2")
+    call("run -m dataset=file dataset.path=~/own.csv,~/other.csv k=2")
     assert [plan.dataset for plan in executed] == ["own", "own", "other"]
     assert executed[0].folder == home / "results"
-    answer = budgetreg(capsys, "run dataset=mnist_3v5 dataset.root=~/nothing")
-    assert str(home / "nothing") in one_line(answer.err)
+    assert str(home / "nothing") in one_line(call("run dataset=mnist_3v5 dataset.root=~/nothing", 3).err)
 
 
-def test_a_recipe_is_a_sweep(capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]) -> None:
-    answer = budgetreg(capsys, "run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr")
-    assert answer.code == 0
+def test_a_recipe_is_a_sweep(call: Call, here: Path, executed: list[Plan]) -> None:
+    call("run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr")
     assert [plan.config.algo.name for plan in executed] == ["aerr"]
     assert {(plan.config.k, plan.config.repetitions, plan.dataset) for plan in executed} == {(56, 2, "digits_3v5")}
     assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
 
 
 @pytest.mark.slow
-def test_combinations_that_a_recipe_omits_run_only_on_request(
-    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
-) -> None:
+def test_combinations_that_a_recipe_omits_run_only_on_request(call: Call, here: Path, executed: list[Plan]) -> None:
     line = "run experiment=gonen_2016/price algo=popca dataset=coins dataset.n=5000 repetitions=2"
-    answer = budgetreg(capsys, line)
-    assert (answer.code, len(executed)) == (0, 1)
+    answer = call(line)
+    assert len(executed) == 1
     assert (executed[0].dataset, executed[0].d) == ("coins_d32_c1_alpha0.6", 32)
     assert answer.err == "budgetreg: left out by the recipe: 3 combinations (omit=[] runs them)\n"
-    budgetreg(capsys, f"{line} omit=[]")
+    call(f"{line} omit=[]")
     assert len(executed) == 1 + 4
 
 
-def test_a_full_temporary_folder_is_one_line(
-    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_temporary_folder_is_one_line(call: Call, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
-    answer = budgetreg(capsys, "run --dry-run -m k=2,4")
-    assert (answer.code, answer.err) == (2, "budgetreg: cannot write temporary files: No space left on device\n")
+    assert call("run --dry-run -m k=2,4", 2).err == "budgetreg: cannot write temporary files: No space left on device\n"
 
 
-def test_a_sweep_may_set_keys_that_only_its_learners_have(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_may_set_keys_that_only_its_learners_have(call: Call) -> None:
     line = "run --dry-run -m algo=popca,pca algo.n_components=1 dataset=coins k=2 out=there"
-    answer = budgetreg(capsys, line)
-    assert (answer.code, answer.err) == (0, "")
+    answer = call(line)
+    assert answer.err == ""
     assert "there/algo.n_components=1,algo=pca,dataset=coins,k=2" in "".join(answer.out.split())
-    answer = budgetreg(capsys, line.replace("pca ", "aelr "))
-    assert (answer.code, "algo.n_components: no such key" in one_line(answer.err)) == (2, True)
+    assert "algo.n_components: no such key" in one_line(call(line.replace("pca ", "aelr "), 2).err)
 
 
-def test_dry_run_prints_the_bill_and_runs_nothing(
-    capsys: pytest.CaptureFixture[str], here: Path, executed: list[Plan]
-) -> None:
-    answer = budgetreg(capsys, "run --dry-run -m algo=aelr repetitions=3")
-    assert (answer.code, answer.err, executed, list(here.iterdir())) == (0, "", [], [])
+def test_dry_run_prints_the_bill_and_runs_nothing(call: Call, here: Path, executed: list[Plan]) -> None:
+    answer = call("run --dry-run -m algo=aelr repetitions=3")
+    assert (answer.err, executed, list(here.iterdir())) == ("", [], [])
     assert "(3 for the data point, 1 for the inner product)" in answer.out
-    assert "which no budget pays for" in budgetreg(capsys, "run --dry-run algo=aelr dataset.center=full").out
+    assert "which no budget pays for" in call("run --dry-run algo=aelr dataset.center=full").out
     money = "run --dry-run dataset=diabetes algo=aemr k=auto dataset.costs=bundled total=300 pilot=0"
-    assert "final run, in money at most 300 cost units" in " ".join(budgetreg(capsys, money).out.split())
-    budgetreg(capsys, "run algo=aelr repetitions=3")
+    assert "final run, in money at most 300 cost units" in " ".join(call(money).out.split())
+    call("run algo=aelr repetitions=3")
     (plan,) = executed
     assert f"at most {3 * (plan.attributes_final + plan.attributes_tuning):,} attributes" in answer.out
     # Folds of 329 examples of 64 attributes: more draws than there are cells, and the held-out ones seen in full.
@@ -243,7 +227,7 @@ def test_dry_run_prints_the_bill_and_runs_nothing(
     ],
 )
 def test_how_a_run_ends_decides_the_exit_code(
-    capsys: pytest.CaptureFixture[str],
+    call: Call,
     here: Path,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
@@ -256,12 +240,12 @@ def test_how_a_run_ends_decides_the_exit_code(
         return runner.RunOutcome(plan.folder, finished=0, failed=1, resumed=0, choices=NO_CHOICES)
 
     monkeypatch.setattr(runner, "execute", execute)
-    answer = call(capsys, "run k=4", code)
+    answer = call("run k=4", code)
     assert said in answer.err
     assert answer.err.startswith("Traceback") == (code == 1)
-    assert call(capsys, "run k=5", 1).err == ""
+    assert call("run k=5", 1).err == ""
     if code == 3:
-        assert call(capsys, "run -m k=4,0", 3).err.splitlines() == [
+        assert call("run -m k=4,0", 3).err.splitlines() == [
             "budgetreg: no data at all (in the cell k=4)",
             "budgetreg: k=0: the attribute budget must be a whole number of at least 1 or one of auto, all "
             "(in the cell k=0)",
@@ -273,13 +257,13 @@ def test_how_a_run_ends_decides_the_exit_code(
     [(TerminatedWorkerError("dead"), "a worker process"), (UncompletedJobError("dead"), "a job of the launcher")],
 )
 def test_a_job_of_a_launcher_that_dies_is_one_line(
-    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, who: str
+    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, who: str
 ) -> None:
     def launcher(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(Plugins, "instantiate_launcher", launcher)
-    assert one_line(call(capsys, "run -m k=4,5", 1).err).startswith(f"budgetreg: {who} died")
+    assert one_line(call("run -m k=4,5", 1).err).startswith(f"budgetreg: {who} died")
 
 
 @pytest.mark.parametrize(
@@ -304,34 +288,28 @@ def test_a_job_of_a_launcher_that_dies_is_one_line(
     ],
 )
 def test_completion_offers_what_can_follow(
-    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch, line: str, words: list[str]
+    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch, line: str, words: list[str]
 ) -> None:
     """The cursor is at the end of the line, or at a bar."""
     monkeypatch.setenv("COMP_LINE", line.replace("|", ""))
     monkeypatch.setenv("COMP_POINT", str(len(line.partition("|")[0])))
-    answer = call(capsys, "-sc query=bash")
+    answer = call("-sc query=bash")
     assert (answer.out.split(), answer.err) == (words, "")
 
 
-def test_completion_is_installed_for_the_command(
-    capsys: pytest.CaptureFixture[str], here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answer = budgetreg(capsys, "run -sc install=bash")
-    assert answer.code == 0
-    assert answer.out.splitlines()[-1].endswith("-F hydra_bash_completion budgetreg")
+def test_completion_is_installed_for_the_command(call: Call, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("run -sc install=bash").out.splitlines()[-1].endswith("-F hydra_bash_completion budgetreg")
 
 
-def test_plot_prints_the_files_that_it_wrote(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plot_prints_the_files_that_it_wrote(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curves, "read_series", list)
     monkeypatch.setattr(curves, "plot_figure", lambda folders, out, name: [out / folder.name for folder in folders])
     monkeypatch.setattr(curves, "comparison_tables", lambda folders: ["which is best"])
-    answer = Answer(0, "which is best\nfigures/a\nfigures/b\n", "")
-    assert budgetreg(capsys, "plot runs/a runs/b --out figures") == answer
+    answer = Answer("which is best\nfigures/a\nfigures/b\n", "")
+    assert call("plot runs/a runs/b --out figures") == answer
     # By default, they go into the only folder, or for several into the working directory.
-    assert budgetreg(capsys, "plot runs/a").out == "which is best\nruns/a/a\n"
-    assert budgetreg(capsys, "plot runs/a runs/b").out == "which is best\na\nb\n"
+    assert call("plot runs/a").out == "which is best\nruns/a/a\n"
+    assert call("plot runs/a runs/b").out == "which is best\na\nb\n"
 
 
 def test_too_little_memory_elsewhere_is_one_line_too(

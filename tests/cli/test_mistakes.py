@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from budgetreg.cli.app import COMMANDS
-from tests.commands import budgetreg, one_line
+from tests.commands import Call, one_line
 
 WHOLE = "must be a whole number of at least"
 OWN = "dataset=file dataset.path=own.csv algo=naive k=2 total=40"
@@ -157,16 +157,14 @@ def tables(here: Path) -> Path:
 
 
 @pytest.mark.parametrize(("line", "code", "said"), [*COMMAND_LINES, *WORDS, *CHOICES])
-def test_a_mistake_is_one_line(
-    capsys: pytest.CaptureFixture[str], tables: Path, line: str, code: int, said: str
-) -> None:
-    answer = budgetreg(capsys, line)
-    assert (answer.code, answer.out) == (code, "")
+def test_a_mistake_is_one_line(call: Call, tables: Path, line: str, code: int, said: str) -> None:
+    answer = call(line, code)
+    assert answer.out == ""
     assert said in one_line(answer.err)
     assert {path.stem for path in tables.iterdir()} == TABLES.keys()
 
 
-def test_a_mistyped_key_lists_each_key_once(capsys: pytest.CaptureFixture[str], here: Path) -> None:
-    keys = one_line(budgetreg(capsys, "run kk=4").err).rpartition("keys: ")[2].strip().split(", ")
+def test_a_mistyped_key_lists_each_key_once(call: Call, here: Path) -> None:
+    keys = one_line(call("run kk=4", 2).err).rpartition("keys: ")[2].strip().split(", ")
     assert {"algo", "k", "repetitions"} <= set(keys)
     assert len(keys) == len(set(keys))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import budgetreg
-from tests.commands import call
+from tests.commands import Call
 from tests.tiers import slow_but
 
 pytestmark = pytest.mark.usefixtures("short_chains")
@@ -77,11 +77,11 @@ PLACES: dict[str, Callable[[Path], object]] = {
         product(WRITES, PLACES),
     ),
 )
-def test_other_files_stay_as_they_are(here: Path, capsys: pytest.CaptureFixture[str], write: str, place: str) -> None:
+def test_other_files_stay_as_they_are(here: Path, call: Call, write: str, place: str) -> None:
     out = here / ("out.npz" if write == "export a model" else "out.csv")
     PLACES[place](out)
     before = contents(here)
-    answer = call(capsys, f"{WRITES[write]} out={out.name}", 2)
+    answer = call(f"{WRITES[write]} out={out.name}", 2)
     assert (answer.out, answer.err.count("\n")) == ("", 1)
     assert out.name in answer.err
     assert contents(here) == before  # of the study, too: no order is recorded
@@ -89,37 +89,33 @@ def test_other_files_stay_as_they_are(here: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("write", ["ask", "predict", "next", "export a table"])
 @pytest.mark.parametrize("out", ["trial.db", "trial.db-wal", "trial.db-shm", "trial.db-journal", "./new.csv"])
-def test_what_a_command_reads_is_never_replaced(
-    here: Path, capsys: pytest.CaptureFixture[str], write: str, out: str
-) -> None:
+def test_what_a_command_reads_is_never_replaced(here: Path, call: Call, write: str, out: str) -> None:
     before = contents(here)
-    assert call(capsys, f"{WRITES[write]} out={out}", 2).err.count("\n") == 1
+    assert call(f"{WRITES[write]} out={out}", 2).err.count("\n") == 1
     assert contents(here) == before
 
 
-def test_a_table_that_looks_like_predictions_is_not_replaced_by_its_own(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_that_looks_like_predictions_is_not_replaced_by_its_own(here: Path, call: Call) -> None:
     (here / "t.csv").write_text(
         "id,prediction,std,y\n" + "".join(f"p{at},{at},{at % 3},{at % 5}\n" for at in range(12))
     )
     (here / "n.csv").write_text("id,prediction,std\nn1,1.5,2\n")
-    call(capsys, "study create other.db table=t.csv target=y id=id")
-    assert "n.csv is what the command reads" in call(capsys, "study predict other.db n.csv out=n.csv", 2).err
+    call("study create other.db table=t.csv target=y id=id")
+    assert "n.csv is what the command reads" in call("study predict other.db n.csv out=n.csv", 2).err
     assert (here / "n.csv").read_text() == "id,prediction,std\nn1,1.5,2\n"
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_command_can_be_repeated(here: Path, capsys: pytest.CaptureFixture[str], write: str) -> None:
+def test_a_command_can_be_repeated(here: Path, call: Call, write: str) -> None:
     out = "out.npz" if write == "export a model" else "out.csv"
     words = f"{WRITES[write]} out={out}" + (" order=2" if write == "ask" else "")
-    first = call(capsys, words)
+    first = call(words)
     before = (here / out).read_bytes()
-    assert call(capsys, words).out == first.out
+    assert call(words).out == first.out
     assert (here / out).read_bytes() == before
 
 
-def test_only_what_can_be_computed_again_is_replaced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_what_can_be_computed_again_is_replaced(here: Path, call: Call) -> None:
     written = [
         ("study predict trial.db new.csv out=predictions.csv", 0),
         ("study next trial.db new.csv out=next.csv", 0),
@@ -127,22 +123,22 @@ def test_only_what_can_be_computed_again_is_replaced(here: Path, capsys: pytest.
         ("study export trial.db out=export.csv", 2),
     ]
     for words, _ in written:
-        call(capsys, words)
-    call(capsys, "study tell trial.db filled.csv")
+        call(words)
+    call("study tell trial.db filled.csv")
     before = contents(here)
     for words, code in written:
-        call(capsys, words, code)
+        call(words, code)
     after = contents(here)
     changed = {name for name in before if before[name] != after[name]}
     assert {"predictions.csv", "export.npz"} <= changed <= {"predictions.csv", "export.npz", "next.csv"}
     for change in (b"checked by hand\n", b"n1,1\n", b"n1,1,2,3\n"):
         (here / "predictions.csv").write_bytes(after["predictions.csv"] + change)
-        call(capsys, written[0][0], 2)
+        call(written[0][0], 2)
 
 
-def test_an_order_with_results_is_not_written_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_order_with_results_is_not_written_again(here: Path, call: Call) -> None:
     words = "study ask trial.db spend=6 order=1 out=again.csv"
-    call(capsys, words)
+    call(words)
     order = (here / "again.csv").read_text()
     for changed in (
         order.replace(",\n", ",5\n", 1),
@@ -153,5 +149,5 @@ def test_an_order_with_results_is_not_written_again(here: Path, capsys: pytest.C
     ):
         assert changed != order
         (here / "again.csv").write_bytes(changed.encode())
-        assert "choose another place, or remove it" in call(capsys, words, 2).err
+        assert "choose another place, or remove it" in call(words, 2).err
         assert (here / "again.csv").read_bytes() == changed.encode()

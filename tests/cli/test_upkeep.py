@@ -10,7 +10,7 @@ from budgetreg.common import files
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import signed
 from budgetreg.runs.store import Store
-from tests.commands import call, process
+from tests.commands import Call, process
 from tests.toy_runs import toy_entry, toy_plan, toy_run
 
 
@@ -59,7 +59,7 @@ def test_runs_are_verified_and_not_changed(here: Path) -> None:
     assert len(answer.stdout.splitlines()) == 2
 
 
-def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_shows_missing_and_failed_repetitions(here: Path, call: Call) -> None:
     plan = toy_plan(Path("runs/a"), log=here / "log", repetitions=4, behaviour={1: "fail", 3: "fail"})
     Path("runs").mkdir()
     toy_run(plan)
@@ -68,13 +68,13 @@ def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.Cap
             store.add(toy_entry(number))
     (here / "runs" / "merged").mkdir()
     (here / "runs" / "merged" / "manifest.json").write_text('{"recipe": "paper/figure", "cells": []}')
-    without = call(capsys, "status runs").out
+    without = call("status runs").out
     assert [line.split() for line in without.splitlines()[1:]] == [
         ["runs/a", "toy", "toy_data", "4", "4", "2", "2", "failed"],
         ["runs/b", "toy", "toy_data", "4", "9", "2", "0", "incomplete"],
     ]
     shutil.rmtree(here / "runs" / "merged")
-    lines = call(capsys, "status runs --why").out.splitlines()
+    lines = call("status runs --why").out.splitlines()
     assert "\n".join(lines[:3]) + "\n" == without
     assert [line.split() for line in lines[4:]] == [
         ["runs/a", "repetition", "1,", "3", "failed", "ZeroDivisionError:", "no", "such", "luck"],
@@ -84,20 +84,20 @@ def test_why_shows_missing_and_failed_repetitions(here: Path, capsys: pytest.Cap
         ],
     ]
     with Store.open(Path("runs/b"), toy_plan(Path("runs/b"), repetitions=9)):
-        answer = call(capsys, "status runs/b --why").out
+        answer = call("status runs/b --why").out
     assert "a process works on it now" in answer
     assert answer.splitlines()[1].endswith("running")
 
 
-def test_why_shows_the_error_that_would_come_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_shows_the_error_that_would_come_again(here: Path, call: Call) -> None:
     facts = {"log": here / "log", "repetitions": 3}
     with pytest.raises(DataError):
         toy_run(toy_plan(Path("run"), behaviour={1: "refuse"}, **facts))
-    answer = call(capsys, "status run --why").out
+    answer = call("status run --why").out
     assert "repetition 1-2  missing  stopped by an error: the data are no good" in answer
     with pytest.raises(KeyboardInterrupt):
         toy_run(toy_plan(Path("run"), behaviour={1: "interrupt"}, **facts))
-    assert "interrupted: the same command resumes" in call(capsys, "status run --why").out
+    assert "interrupted: the same command resumes" in call("status run --why").out
     toy_run(toy_plan(Path("run"), **facts))
     toy_run(toy_plan(Path("whole"), **facts))
     kept, whole = (json.loads(Path(name, "manifest.json").read_text()) for name in ("run", "whole"))

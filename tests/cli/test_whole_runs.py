@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
-from tests.commands import call, process
+from tests.commands import Call, process
 from tests.runs.test_runner import alive, children, wait_until
 
 pytestmark = pytest.mark.slow
@@ -102,10 +102,10 @@ def test_no_worker_of_a_launcher_outlives_a_killed_command(here: Path) -> None:
 
 
 def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(
-    here: Path, capsys: pytest.CaptureFixture[str], undrawn: None
+    here: Path, call: Call, undrawn: None
 ) -> None:
     distribution = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
-    call(capsys, f"run algo=ridge k=6 dataset=gaussian {distribution} checkpoints=2 tuning=fixed tuning.B=5 out=o")
+    call(f"run algo=ridge k=6 dataset=gaussian {distribution} checkpoints=2 tuning=fixed tuning.B=5 out=o")
     curves = pd.read_csv(here / "o" / "curves.csv")
     assert set(curves["dataset"]) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
     assert curves["test_relative"][curves["examples"] == 900].mean() == pytest.approx(0.2, abs=0.02)

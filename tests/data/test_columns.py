@@ -17,6 +17,7 @@ from budgetreg.data.file import read_sheet
 from budgetreg.data.registry import load, prices_of
 from budgetreg.runs.models import predict
 from budgetreg.runs.series import repriced
+from tests.commands import Call
 from tests.data import written
 from tests.data.written import read, values
 from tests.plans import configured, planned
@@ -139,11 +140,11 @@ def test_what_cannot_be_left_out_is_one_line(tmp_path: Path, ending: str, drop: 
     assert str(caught.value).startswith(str(path))
 
 
-def test_wrong_values_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_values_are_one_line(tmp_path: Path, call: Call) -> None:
     path = write(tmp_path, ".csv")
     for word in ("id", "[[1]]", "7"):
-        assert main(["run", "dataset=file", f"dataset.path={path}", f"dataset.drop={word}", "--dry-run"]) == 2
-        assert "must be a list of names, or of numbers from 1, such as [id,date]" in capsys.readouterr().err
+        said = call(f"run dataset=file dataset.path={path} dataset.drop={word} --dry-run", 2).err
+        assert "must be a list of names, or of numbers from 1, such as [id,date]" in said
 
 
 def test_places_in_messages_count_all_columns(tmp_path: Path) -> None:
@@ -189,7 +190,7 @@ def computed(path: Path, out: Path, **more: Any) -> Path:
 
 @pytest.mark.parametrize("ending", quick_but((".npz",), [".csv", ".npz", ".libsvm"]))
 def test_a_run_without_columns_is_that_of_the_smaller_table_and_predicts_both(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+    tmp_path: Path, call: Call, ending: str
 ) -> None:
     path, kept = write(tmp_path, ending), np.delete(X, [1], axis=1)
     (tmp_path / "less").mkdir()
@@ -209,13 +210,11 @@ def test_a_run_without_columns_is_that_of_the_smaller_table_and_predicts_both(
         assert set(left) - indices == set(right) - indices
         assert all(np.array_equal(left[name], right[name]) for name in set(left) - indices)
     assert "dropped" not in json.loads((smaller / "manifest.json").read_text())
-    capsys.readouterr()
     predictions = []
     for folder, table in ((smaller, less), (whole, path), (whole, less)):
         if folder == whole and ending == ".libsvm":  # columns are matched by index, and zeros are left out
             write(tmp_path / "less", ending, np.where(np.arange(D) == 1, 0, X))
-        assert main(["predict", str(folder), str(table)]) == 0
-        predictions.append(capsys.readouterr())
+        predictions.append(call(f"predict {folder} {table}"))
     assert predictions[0].out == predictions[1].out == predictions[2].out
     guessed = [f"its {D - 1} columns are taken for those that" in said.err for said in predictions]
     assert guessed == [False, False, ending == ".npz"]
@@ -338,16 +337,13 @@ def test_without_what_pandas_wrote_an_index_is_known_by_the_name_that_pandas_giv
 
 
 @pytest.mark.usefixtures("short_chains")
-def test_predictions_do_not_depend_on_an_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_predictions_do_not_depend_on_an_index(tmp_path: Path, call: Call) -> None:
     out = []
     for name in ("range", "named", "unnamed"):
         INDEXES[name].to_parquet(tmp_path / f"{name}.parquet")
-    words = ["dataset=file", f"dataset.path={tmp_path / 'named.parquet'}", "algo=aemr", "k=2", "total=50"]
-    assert main(["fit", *words, f"out={tmp_path / 'o'}"]) == 0
+    call(f"fit dataset=file dataset.path={tmp_path}/named.parquet algo=aemr k=2 total=50 out={tmp_path}/o")
     for name in ("range", "named", "unnamed"):
-        capsys.readouterr()
-        assert main(["predict", str(tmp_path / "o"), str(tmp_path / f"{name}.parquet")]) == 0
-        out.append(capsys.readouterr().out)
+        out.append(call(f"predict {tmp_path}/o {tmp_path}/{name}.parquet").out)
     assert out[0] == out[1] == out[2]
 
 

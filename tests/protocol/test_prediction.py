@@ -25,6 +25,7 @@ from budgetreg.protocol.prediction import (
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.split import split_data
 from budgetreg.runs.models import read_models
+from tests.commands import Call
 from tests.plans import planned
 
 # A budget at prediction: who chooses the attributes, what is masked, what stays the same
@@ -87,9 +88,8 @@ def test_with_prices_a_prediction_has_its_own_bill(tmp_path: Path) -> None:
     assert [row["cost_total"] for row in runs] == [row["cost_total"] for row in priced]
 
 
-def test_learners_of_subspaces_refuse_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "algo=popca", "predict_k=3", "k=4"]) == 2
-    assert "predict_k=3: popca learns a subspace and predicts nothing" in capsys.readouterr().err
+def test_learners_of_subspaces_refuse_it(call: Call) -> None:
+    assert "predict_k=3: popca learns a subspace and predicts nothing" in call("run algo=popca predict_k=3 k=4", 2).err
 
 
 def test_the_judge_masks_what_is_not_visible() -> None:

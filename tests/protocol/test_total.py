@@ -12,7 +12,6 @@ from budgetreg.algorithms.factors import posterior
 from budgetreg.algorithms.factors.posterior import plan_by_posterior
 from budgetreg.algorithms.registry import members
 from budgetreg.api import run
-from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError
 from budgetreg.data.dataset import Groups
 from budgetreg.data.registry import load
@@ -27,6 +26,7 @@ from budgetreg.revealed.collection import Collected
 from budgetreg.revealed.purchases import Purse, purchases
 from budgetreg.runs.runner import execute
 from budgetreg.runs.series import budgets_of, read, read_series
+from tests.commands import Call
 from tests.plans import configured, journaled, planned
 from tests.tiers import slow_but
 
@@ -485,7 +485,7 @@ def test_learners_that_cannot_choose_are_refused_and_a_total_is_needed() -> None
 
 
 @pytest.mark.slow
-def test_it_is_read_and_drawn_beside_fixed_k(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_read_and_drawn_beside_fixed_k(table: Path, call: Call) -> None:
     for k in ("auto", 2, 4):
         run(choices(table, f"runs/k{k}", total=60, checkpoints=2, **{"k": k}))
     runs = table.parent / "runs"
@@ -493,9 +493,7 @@ def test_it_is_read_and_drawn_beside_fixed_k(table: Path, capsys: pytest.Capture
     assert budgets_of(series) == [2, 4, "auto"]
     assert [each.label for each in series] == ["aeml k=2", "aeml k=4", "aeml k=auto"]
     assert read(runs / "kauto").curves["k"].tolist() == ["auto"] * 2
-    assert main(["plot", str(runs)]) == 0
-    assert " auto " in (printed := capsys.readouterr().out)
-    assert next(line for line in printed.splitlines() if " auto " in line).split()[3] == "-"  # of examples
+    (row,) = (line.split() for line in call(f"plot {runs}").out.splitlines() if " auto " in line)
+    assert row[3] == "-"  # of examples
     assert "k = auto" in (runs / "curves.txt").read_text()
-    assert main(["status", str(runs)]) == 0
-    assert "auto" in capsys.readouterr().out
+    assert "auto" in call(f"status {runs}").out

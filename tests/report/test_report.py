@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer
 import budgetreg
 from budgetreg.cli.app import main
 from budgetreg.runs.tables import JOURNAL
+from tests.commands import Call, one_line
 from tests.report.conftest import ODD, QUICK, make_study
 from tests.written_runs import edit_manifest
 
@@ -27,26 +28,20 @@ Report = Callable[..., Element]
 
 
 @pytest.fixture
-def report(capsys: pytest.CaptureFixture[str], tmp_path: Path, sketched: None) -> Report:
+def report(call: Call, tmp_path: Path, sketched: None) -> Report:
     """Return a function that writes the page of some places, and parses it."""
 
     def written(*places: Path) -> Element:
         page = tmp_path / "page.html"
-        assert main(["report", *map(str, places), "--out", str(page)]) == 0, capsys.readouterr().err
-        assert capsys.readouterr().out.strip().endswith("page.html")
+        assert call(f"report {' '.join(map(str, places))} --out {page}").out.strip().endswith("page.html")
         tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(page.read_bytes())
         return tree
 
     return written
 
 
-def refused(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
-    capsys.readouterr()
-    code = main(["report", *map(str, words)])
-    error = capsys.readouterr().err
-    assert error.startswith("budgetreg: ")
-    assert error.count("\n") == 1
-    return code, error
+def refused(call: Call, *words: object, code: int = 3) -> str:
+    return one_line(call(f"report {' '.join(map(str, words))}", code).err)
 
 
 def texts(tree: Element, name: str) -> list[str]:
@@ -78,13 +73,11 @@ def test_a_run_shows_its_error_bill_and_provenance(results: Path, report: Report
     assert manifest["tables"]["curves.csv"][:12] in rows(page, "SHA-256")[1]
 
 
-def test_a_sweep_is_compared_as_the_commands_do(
-    results: Path, report: Report, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_is_compared_as_the_commands_do(results: Path, report: Report, call: Call) -> None:
     page = report(results / "sweep")
     assert texts(page, "h1") == ["Comparison of 2 runs on digits_3v5"]
-    assert main(["plot", str(results / "sweep"), "--out", str(results / "figure")]) == 0
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    out = call(f"plot {results / 'sweep'} --out {results / 'figure'}").out
+    printed = [line.split() for line in out.splitlines()]
     for row in rows(page, "digits_3v5, at the last checkpoint")[1:]:
         assert " ".join(row).split() in printed
     assert [row[0] for row in rows(page, "Configuration of each")[1:]] == ["aelr", "naive"]
@@ -105,15 +98,15 @@ def test_a_recommendation_begins_with_its_verdict_and_has_a_bill(results: Path, 
 
 
 def test_a_recommendation_shows_what_stands_beside_the_learners_in_the_same_runs(
-    tmp_path: Path, report: Report, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, report: Report, call: Call
 ) -> None:
     """Boosting, on a table of one's own."""
     X = np.random.default_rng(0).normal(size=(60, 3))
     path, place = tmp_path / "table.csv", tmp_path / "advice"
     pd.DataFrame(X, columns=list("abc")).assign(y=X[:, 0] * X[:, 1]).to_csv(path, index=False)
     words = f"advise dataset=file dataset.path={path} total=120 k=2,all algo=naive,ridge repetitions=5"
-    assert main([*words.split(), "tuning=fixed", "tuning.B=2", "backend=sequential", f"out={place}"]) == 0
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    printed = call(f"{words} tuning=fixed tuning.B=2 backend=sequential out={place}").out
+    printed = [line.split() for line in printed.splitlines()]
     page = report(place)
     _, *table = rows(page, "table, 120 attributes")
     assert [row[1] for row in table[2:]] == ["boosting", "boosting"]
@@ -128,11 +121,11 @@ def test_a_recommendation_shows_what_stands_beside_the_learners_in_the_same_runs
 @pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize("content", [b"\xff", b"k,learner\nall,ridge\n", b"learner,error\nridge,low\n"])
 def test_a_damaged_table_of_a_recommendation_is_an_error(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+    results: Path, tmp_path: Path, call: Call, content: bytes
 ) -> None:
     place = shutil.copytree(results / "advice", tmp_path / "advice")
     (place / "advice.csv").write_bytes(content)
-    assert refused(capsys, place)[0] == 3
+    refused(call, place)
     assert not (place / "report.html").exists()
 
 
@@ -203,20 +196,20 @@ def test_a_run_that_was_interrupted_is_shown_as_far_as_it_is(results: Path, tmp_
 
 
 @pytest.mark.usefixtures("sketched")
-def test_nothing_finished_is_an_error(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_finished_is_an_error(results: Path, tmp_path: Path, call: Call) -> None:
     folder = tmp_path / "run"
     shutil.copytree(results / "run", folder)
     edit_manifest(folder, tables={})
     (folder / JOURNAL).write_text("")
     (folder / "curves.csv").write_text((folder / "curves.csv").read_text().partition("\n")[0] + "\n")
-    code, error = refused(capsys, folder)
-    assert (code, "nothing is finished yet (0 of 2 repetitions, and no table)" in error) == (3, True)
+    error = refused(call, folder)
+    assert "nothing is finished yet (0 of 2 repetitions, and no table)" in error
     (folder / "curves.csv").unlink()
-    assert refused(capsys, folder) == (code, error)
+    assert refused(call, folder) == error
     other = tmp_path / "other"
     shutil.copytree(results / "run", other)
     page = tmp_path / "report.html"
-    assert main(["report", str(tmp_path)]) == 0
+    call(f"report {tmp_path}")
     assert "1 of 2 runs are not complete: 2 of 4 repetitions are finished. This page shows 2." in page.read_text()
 
 
@@ -248,34 +241,29 @@ def test_the_page_lies_where_it_is_looked_for(results: Path, tmp_path: Path, mon
 
 
 @pytest.mark.usefixtures("sketched")
-def test_mistakes_are_one_line(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line(results: Path, tmp_path: Path, call: Call) -> None:
     table = tmp_path / "table.csv"
     table.write_text("a,b\n1,2\n")
     run = results / "run"
-    assert refused(capsys, tmp_path / "none") == (3, f"budgetreg: {tmp_path}/none: no such folder or study\n")
-    assert refused(capsys, "x" * 5000)[0] == 3
-    assert refused(capsys, "/dev/null")[0] == 3
-    assert refused(capsys, tmp_path)[0] == 3
-    assert refused(capsys, table) == (3, f"budgetreg: {table} is not a study: budgetreg study create makes one\n")
-    code, error = refused(capsys, run, "--out", table)
-    assert (code, "is there already, and would be replaced: choose another place" in error) == (2, True)
-    assert refused(capsys, results / "trial.db", "--out", results / "trial.db")[0] == 2
+    assert refused(call, tmp_path / "none") == f"budgetreg: {tmp_path}/none: no such folder or study\n"
+    assert refused(call, table) == f"budgetreg: {table} is not a study: budgetreg study create makes one\n"
+    for place in ("x" * 5000, "/dev/null", tmp_path):
+        refused(call, place)
+    assert "is there already, and would be replaced: choose another" in refused(call, run, "--out", table, code=2)
     assert table.read_text() == "a,b\n1,2\n"
-    assert refused(capsys, run, "--out", tmp_path)[0] == 2
-    assert refused(capsys, run, "--out", tmp_path / "none" / "page.html")[0] == 2
-    assert refused(capsys) == (
-        2,
-        "budgetreg: the following arguments are required: DIR (see budgetreg report --help)\n",
-    )
+    study = results / "trial.db"
+    for place, page in ((study, study), (run, tmp_path), (run, tmp_path / "none" / "page.html")):
+        refused(call, place, "--out", page, code=2)
+    needed = "budgetreg: the following arguments are required: DIR (see budgetreg report --help)\n"
+    assert refused(call, code=2) == needed
 
 
-def test_damage_is_one_line(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_is_one_line(results: Path, tmp_path: Path, call: Call) -> None:
     folder = tmp_path / "run"
     shutil.copytree(results / "run", folder)
     with (folder / "curves.csv").open("a") as file:
         file.write("more\n")
-    code, error = refused(capsys, folder)
-    assert (code, "is damaged" in error) == (3, True)
+    assert "is damaged" in refused(call, folder)
 
 
 def test_tests_look_only_at_what_predictions_see(tmp_path: Path, report: Report) -> None:

@@ -17,6 +17,7 @@ from budgetreg.figures.specification import parse as parse_drawing
 from budgetreg.reproduce import recipes, reproduction
 from budgetreg.runs import runner
 from budgetreg.runs.series import read_folder, read_series
+from tests.commands import Call
 from tests.reproduce.conftest import RECIPE
 from tests.tiers import slow_but
 
@@ -48,9 +49,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_recipe_is_run_judged_and_drawn(
-    reproduced: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    reproduced: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
-    assert main(["reproduce", "paper/toy"]) == 0
+    printed = call("reproduce paper/toy").out
     assert computed == []
     first, folder = contents(FOLDER), FOLDER
     assert {"curves.csv", "runs.csv", "claims.csv", "savings.csv", "manifest.json"} < first.keys()
@@ -63,7 +64,6 @@ def test_a_recipe_is_run_judged_and_drawn(
     assert set(verdicts) == {("ridge_below", "literal"), ("ridge_below", "paper"), ("level", "paper")}
     assert verdicts["ridge_below", "paper"]["verdict"] == "holds"
     assert float(verdicts["ridge_below", "paper"]["interval_high"]) < 0
-    printed = capsys.readouterr().out
     assert re.search(r"ridge_below +paper +holds", printed)
     page = Path("results/paper/README.md").read_text()
     assert "| claim | wanted | literal | paper |" in page
@@ -98,7 +98,7 @@ def test_a_recipe_is_run_judged_and_drawn(
     # What is current is neither run nor changed, with or without the runs that it came from; a claim changes no result.
     shutil.rmtree("runs")
     reproduced.write_text(RECIPE.replace("it ends well", "it ends badly"))
-    assert main(["reproduce", "paper/toy"]) == 0
+    call("reproduce paper/toy")
     assert computed == []
     second = contents(folder)
     assert second.pop("claims.csv") == first.pop("claims.csv").replace(b"it ends well", b"it ends badly")
@@ -107,7 +107,7 @@ def test_a_recipe_is_run_judged_and_drawn(
     # Another parameter makes those stale that have it.
     monkeypatch.setattr(reproduction, "plot", lambda *_: [])
     reproduced.write_text(RECIPE.replace("split: even", "split: 1"))
-    assert main(["reproduce", "paper/toy"]) == 0
+    call("reproduce paper/toy")
     assert computed == ["aelr"]
 
 
@@ -162,7 +162,7 @@ def test_a_quick_reproduction_says_so_and_leaves_claims_undecided(
 
 
 def test_an_interrupted_reproduction_resumes(
-    recipe: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recipe: Path, computed: list[str], monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     recipe.write_text(RECIPE.replace("  literal: {}\n", "").replace("literal: {}, ", ""))
     execute = runner.execute
@@ -174,11 +174,10 @@ def test_an_interrupted_reproduction_resumes(
 
     monkeypatch.setattr(runner, "execute", interrupted)
     monkeypatch.setattr(reproduction, "plot", lambda *_: [])
-    assert main(["reproduce", "paper/toy"]) == 130
-    assert "the same command resumes" in capsys.readouterr().err
+    assert "the same command resumes" in call("reproduce paper/toy", 130).err
     monkeypatch.setattr(runner, "execute", execute)
     computed.clear()
-    assert main(["reproduce", "paper/toy"]) == 0
+    call("reproduce paper/toy")
     assert computed == ["ridge"]
 
 
@@ -207,15 +206,14 @@ def test_results_that_lost_a_row_are_not_used(reproduced: Path, table: str) -> N
 
 
 def test_current_results_are_neither_judged_nor_drawn_nor_written(
-    reproduced: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    reproduced: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     def files() -> dict[Path, tuple[bytes, int]]:
         return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("results").rglob("*.*")}
 
     before = files()
     monkeypatch.setattr(reproduction, "report", None)
-    assert main(["reproduce", "paper/toy"]) == 0
-    assert re.search(r"ridge_below +paper +holds", capsys.readouterr().out)
+    assert re.search(r"ridge_below +paper +holds", call("reproduce paper/toy").out)
     assert files() == before
 
 
@@ -233,44 +231,39 @@ def test_a_report_that_was_changed_or_lost_is_made_again(reproduced: Path, name:
     assert contents(FOLDER) == whole
 
 
-def test_results_are_not_replaced_by_fewer_repetitions(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_are_not_replaced_by_fewer_repetitions(reproduced: Path, call: Call) -> None:
     whole = contents(FOLDER)
-    assert main(["reproduce", "paper/toy", "--quick", "out=results"]) == 2
-    assert "holds 5 repetitions, more than a quick look has" in capsys.readouterr().err
+    assert "holds 5 repetitions, more than a quick look has" in call("reproduce paper/toy --quick out=results", 2).err
     assert contents(FOLDER) == whole
 
     Path("README.md").write_text("# My project\n")
-    assert main(["reproduce", "paper/toy", "out=."]) == 2
-    assert "README.md is no page of results" in capsys.readouterr().err
+    assert "README.md is no page of results" in call("reproduce paper/toy out=.", 2).err
     assert Path("README.md").read_text() == "# My project\n"
     Path("README.md").unlink()
     Path("paper").mkdir()
     Path("paper/README.md").write_text("# My paper\n")
-    assert main(["reproduce", "paper/toy", "out=."]) == 2
-    assert "paper/README.md is no page of results" in capsys.readouterr().err
+    assert "paper/README.md is no page of results" in call("reproduce paper/toy out=.", 2).err
     assert {path.name for path in Path("paper").iterdir()} == {"README.md"}
 
 
-def test_damaged_results_are_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_results_are_reported(reproduced: Path, call: Call) -> None:
     (FOLDER / "manifest.json").write_text('{"recipe"')
-    assert main(["reproduce", "paper/toy"]) == 3
-    message = capsys.readouterr().err
+    message = call("reproduce paper/toy", 3).err
     assert message.count("\n") == 1
     assert "results/paper/toy/manifest.json is damaged" in message
     assert "remove the folder" in message
     assert "paper" not in Path("results/README.md").read_text().partition("## How")[0].replace("| paper |", "")
 
 
-def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def refused(*words: str) -> str:
-        assert main(["reproduce", *words]) == 2
-        message = capsys.readouterr().err
+def test_mistakes_are_one_line(recipe: Path, call: Call) -> None:
+    def refused(words: str) -> str:
+        message: str = call(f"reproduce {words}", 2).err
         assert message.count("\n") == 1
         return message
 
     assert "did you mean 'paper/toy'" in refused("paper/toys")
     assert refused("aemr/laws") == "budgetreg: aemr/laws: is now aemr/distributions\n"
-    assert "reproduce follows the recipe" in refused("paper/toy", "repetitions=3")
+    assert "reproduce follows the recipe" in refused("paper/toy repetitions=3")
     recipe.write_text(RECIPE.replace("kind: below", "kind: under"))
     assert "paper/toy: claims: ridge_below: under: no such kind" in refused("paper/toy")
     recipe.write_text(RECIPE.replace("kind: below", "kind: buys_more"))
@@ -285,13 +278,10 @@ def test_mistakes_are_one_line(recipe: Path, capsys: pytest.CaptureFixture[str])
     assert "paper/toy: " in refused("paper/toy")
 
 
-def test_missing_digits_are_reported(
-    recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_digits_are_reported(recipe: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     monkeypatch.setattr(mnist, "prepared", lambda *_: None)
     recipe.write_text(RECIPE.replace("digits_3v5", "mnist_3v5"))
-    assert main(["reproduce", "paper/toy", "dataset.root=nowhere"]) == 3
-    message = capsys.readouterr().err
+    message = call("reproduce paper/toy dataset.root=nowhere", 3).err
     assert "nowhere/MNIST/raw" in message
     assert "train-images-idx3-ubyte" in message
 

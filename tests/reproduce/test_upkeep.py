@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from budgetreg.cli.app import main
 from budgetreg.common.errors import DataError
 from budgetreg.common.files import record_digest
 from budgetreg.config.nested import number_ranges
 from budgetreg.reproduce.recipes import read_recipe
 from budgetreg.reproduce.verification import Sample, cell_problems, read_once, verify_merged
+from tests.commands import Call
 from tests.reproduce.conftest import RECIPE
 from tests.written_runs import edit_manifest
 
@@ -34,17 +34,15 @@ def test_merged_results_are_the_same_when_computed_again(reproduced: Path) -> No
     assert contents(FOLDER) == before
 
 
-def test_only_the_cell_that_differs_is_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_cell_that_differs_is_reported(reproduced: Path, call: Call) -> None:
     path = FOLDER / "curves.csv"
     lines = path.read_text().splitlines()
     head, first = lines[0].split(","), lines[1].split(",")
     first[head.index("test_mse")] = repr(float(first[head.index("test_mse")]) * (1 + 1e-12))
     path.write_text("\n".join([lines[0], ",".join(first), *lines[2:]]) + "\n")
-    assert main(["verify", "results", "--all"]) == 3
-    assert "curves.csv is damaged" in capsys.readouterr().err
+    assert "curves.csv is damaged" in call("verify results --all", 3).err
     edit_manifest(FOLDER, tables={})
-    assert main(["verify", "results", "--all"]) == 1
-    printed = capsys.readouterr()
+    printed = call("verify results --all", 1)
     lines = printed.out.splitlines()
     assert lines[0].strip() == "results/paper/toy"
     assert [line.split()[5:7] for line in lines[2:6]] == [["of", "5"]] * 4
@@ -55,9 +53,8 @@ def test_only_the_cell_that_differs_is_reported(reproduced: Path, capsys: pytest
     assert printed.err == ""
 
 
-def test_cells_that_the_results_lack_are_listed(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "results", "--why"]) == 0
-    assert capsys.readouterr().out == "nothing is missing, failed or stale\n"
+def test_cells_that_the_results_lack_are_listed(reproduced: Path, call: Call) -> None:
+    assert call("status results --why").out == "nothing is missing, failed or stale\n"
 
     def lacks(text: str) -> dict[str, tuple[str, str]]:
         reproduced.write_text(text)
@@ -96,33 +93,28 @@ def test_a_new_version_of_a_learner_is_reported(reproduced: Path) -> None:
     assert verdicts[0].stale == (problem.why,)
 
 
-def test_damaged_and_stale_results_are_reported(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_and_stale_results_are_reported(reproduced: Path, call: Call) -> None:
     reproduced.write_text(RECIPE.replace("split: even", "split: 1"))
-    assert main(["status", "results", "--why"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split() == [
+    assert call("status results --why").out.splitlines()[1].split() == [
         *("results/paper/toy", CELLS[1], "stale", "algo.split", "even", "->", "1")
     ]
-    assert main(["verify", "results", "--sample", "1"]) == 1
-    assert "stale: algo.split even -> 1 (algo=aelr,protocol=paper)" in capsys.readouterr().out
+    assert "stale: algo.split even -> 1 (algo=aelr,protocol=paper)" in call("verify results --sample 1", 1).out
     with (FOLDER / "runs.csv").open("a") as file:
         file.write("paper/toy\n")
-    assert main(["status", "results", "--why"]) == 3
-    printed = capsys.readouterr()
+    printed = call("status results --why", 3)
     assert "damaged" in printed.out
     assert "runs.csv is damaged" in printed.err
     (FOLDER / "runs.csv").unlink()
     with pytest.raises(DataError, match="is missing"):
         cell_problems(FOLDER, read_recipe("paper/toy"))
     reproduced.unlink()
-    assert main(["status", "results", "--why"]) == 0
-    assert "there is no recipe paper/toy" in capsys.readouterr().out
+    assert "there is no recipe paper/toy" in call("status results --why").out
 
 
-def test_runs_are_stale_if_their_recipe_has_no_such_cell(reproduced: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_stale_if_their_recipe_has_no_such_cell(reproduced: Path, call: Call) -> None:
     def stale() -> dict[str, str]:
         read_once.cache_clear()  # each command is a process of its own
-        assert main(["status", "runs", "--why"]) == 0
-        rows = [line.split() for line in capsys.readouterr().out.splitlines() if " stale " in line]
+        rows = [line.split() for line in call("status runs --why").out.splitlines() if " stale " in line]
         return {Path(row[0]).name.rpartition("-")[0]: " ".join(row[4:]) for row in rows}
 
     assert stale() == {}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import budgetreg
-from budgetreg.cli.app import main
 from budgetreg.protocol.prediction import probability
 from budgetreg.runs.models import packed, unpacked
 from budgetreg.runs.store import Store
+from tests.commands import one_line
 from tests.damage import flip
 from tests.toy_runs import toy_entry, toy_plan
 
@@ -55,10 +55,8 @@ def table(path, columns):
     return path
 
 
-def predict(capsys, *words):
-    code = main(["predict", *map(str, words)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+def predict(call, *words, code=0):
+    return call(f"predict {' '.join(map(str, words))}", code)
 
 
 def numbers(out):
@@ -108,12 +106,11 @@ def test_a_run_killed_between_model_and_journal_computes_the_repetition_again(tm
     assert (cut / "model.npz").read_bytes() == (run / "model.npz").read_bytes()
 
 
-def test_damaged_models_are_reported_and_computed_again(run, capsys):
+def test_damaged_models_are_reported_and_computed_again(run, call):
     whole = (run / "model.npz").read_bytes()
     lines = (run / "models.jsonl").read_bytes().splitlines(keepends=True)
     (run / "models.jsonl").write_bytes(lines[0] + lines[1].replace(b"3", b"4", 1) + lines[2])
-    assert main(["status", str(run)]) == 3
-    assert "models.jsonl is damaged" in capsys.readouterr().err
+    assert "models.jsonl is damaged" in call(f"status {run}", 3).err
     assert fill(run, names=NAMES, target="y") == [1]
     assert (run / "model.npz").read_bytes() == whole
     (run / "models.jsonl").unlink()
@@ -121,32 +118,31 @@ def test_damaged_models_are_reported_and_computed_again(run, capsys):
     rng = np.random.default_rng(0)
     for _ in range(5):
         flip(run / "model.npz", rng)
-        code, out, err = predict(capsys, run, run)
-        assert (code, out, err.count("\n")) == (3, "", 1)
-        assert "model.npz is damaged" in err
+        answer = predict(call, run, run, code=3)
+        assert (answer.out, answer.err.count("\n")) == ("", 1)
+        assert "model.npz is damaged" in answer.err
         assert fill(run, names=NAMES, target="y") == []
         assert (run / "model.npz").read_bytes() == whole
 
 
-def test_columns_are_matched_by_name_without_the_target(tmp_path, run, capsys):
+def test_columns_are_matched_by_name_without_the_target(tmp_path, run, call):
     shuffled = {"rich": X[:, 2], "y": Y, "id": [4, 3, 2, 1], "old": X[:, 0], "tall": X[:, 1]}
-    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled))
-    assert code == 0
-    np.testing.assert_allclose(numbers(out), expected(X), rtol=1e-12)
-    assert err.splitlines() == [
+    answer = predict(call, run, table(tmp_path / "new.csv", shuffled))
+    np.testing.assert_allclose(numbers(answer.out), expected(X), rtol=1e-12)
+    assert answer.err.splitlines() == [
         "budgetreg: the mean of 3 models, each bought on a split of its own: 360 attributes were paid for in all; "
         "`budgetreg fit` learns one",
         f"budgetreg: mean squared error {np.square(expected(X) - Y).mean():.6g} on the 4 rows of {tmp_path}/new.csv; "
         "whether any of them was learned from is not known",
     ]
     del shuffled["y"]
-    code, out, err = predict(capsys, run, table(tmp_path / "new.csv", shuffled), "repetition=1")
-    np.testing.assert_allclose(numbers(out), expected(X, [1]), rtol=1e-12)
-    assert (code, err) == (0, "budgetreg: the model of repetition 1, one of 3: 120 attributes were paid for\n")
+    answer = predict(call, run, table(tmp_path / "new.csv", shuffled), "repetition=1")
+    np.testing.assert_allclose(numbers(answer.out), expected(X, [1]), rtol=1e-12)
+    assert answer.err == "budgetreg: the model of repetition 1, one of 3: 120 attributes were paid for\n"
 
 
 @pytest.mark.parametrize("failed", [0, 1])
-def test_a_repetition_is_found_by_its_number_if_another_failed(tmp_path, capsys, failed):
+def test_a_repetition_is_found_by_its_number_if_another_failed(tmp_path, call, failed):
     folder, others = tmp_path / "run", [number for number in range(3) if number != failed]
     with Store.open(folder, toy_plan(folder, names=NAMES, d=3)) as store:
         for number in others:
@@ -155,32 +151,32 @@ def test_a_repetition_is_found_by_its_number_if_another_failed(tmp_path, capsys,
         store.finish()
     examples = table(tmp_path / "new.csv", dict(zip(NAMES, X.T, strict=True)))
     for number in others:
-        code, out, _ = predict(capsys, folder, examples, f"repetition={number}")
-        assert code == 0
+        out = predict(call, folder, examples, f"repetition={number}").out
         np.testing.assert_allclose(numbers(out), expected(X, [number]), rtol=1e-12)
-    code, out, err = predict(capsys, folder, examples, f"repetition={failed}")
-    assert (code, out) == (2, "")
-    assert f"repetition={failed}: " in err
+    answer = predict(call, folder, examples, f"repetition={failed}", code=2)
+    assert answer.out == ""
+    assert f"repetition={failed}: " in answer.err
 
 
-def test_columns_without_names_are_matched_by_their_order(tmp_path, run, capsys):
+def test_columns_without_names_are_matched_by_their_order(tmp_path, run, call):
     np.savez(tmp_path / "new.npz", X=X, y=Y)
-    code, out, err = predict(capsys, run, tmp_path / "new.npz", f"out={tmp_path / 'p.csv'}")
-    assert (code, out) == (0, f"{tmp_path / 'p.csv'}\n")
+    answer = predict(call, run, tmp_path / "new.npz", f"out={tmp_path / 'p.csv'}")
+    assert answer.out == f"{tmp_path / 'p.csv'}\n"
     np.testing.assert_allclose(numbers((tmp_path / "p.csv").read_text()), expected(X), rtol=1e-12)
-    assert "on the 4 rows of" in err
+    assert "on the 4 rows of" in answer.err
     np.savez(tmp_path / "new.npz", X=X)
-    assert numbers(predict(capsys, run, tmp_path / "new.npz", "repetition=all")[1]) == pytest.approx(expected(X))
+    assert numbers(predict(call, run, tmp_path / "new.npz", "repetition=all").out) == pytest.approx(expected(X))
     nameless = tmp_path / "nameless"
     fill(nameless, target="y")
     other = table(tmp_path / "new.csv", {"u": X[:, 0], "y": Y, "v": X[:, 1], "w": X[:, 2]})
-    assert numbers(predict(capsys, nameless, other)[1]) == pytest.approx(expected(X))
+    assert numbers(predict(call, nameless, other).out) == pytest.approx(expected(X))
     (tmp_path / "new.libsvm").write_text("1 1:2 2:120 3:4\n3 2:1 3:1\n")
-    code, out, _ = predict(capsys, run, tmp_path / "new.libsvm")
-    assert numbers(out) == pytest.approx(expected(np.array([[2.0, 120, 4], [0, 1, 1]])))
+    assert numbers(predict(call, run, tmp_path / "new.libsvm").out) == pytest.approx(
+        expected(np.array([[2.0, 120, 4], [0, 1, 1]]))
+    )
 
 
-def test_columns_are_matched_by_the_indices_of_the_libsvm_file_that_was_learned_from(tmp_path, capsys):
+def test_columns_are_matched_by_the_indices_of_the_libsvm_file_that_was_learned_from(tmp_path, call):
     """Where all of them are names; the order decides otherwise."""
     folder, X = tmp_path / "indexed", np.arange(20.0).reshape(5, 4)[:, :3] ** 2 % 7
     y = ["1", "-1", "2", "0", "1"]
@@ -189,47 +185,42 @@ def test_columns_are_matched_by_the_indices_of_the_libsvm_file_that_was_learned_
     path.write_text("\n".join(rows * 4) + "\n")
     budgetreg.fit({"dataset": "file", "dataset.path": str(path), "algo": "ridge", "total": 60, "tuning": "fixed",
                    "tuning.B": 9.0, "k": 2, "out": str(folder)})  # fmt: skip
-    right = numbers(predict(capsys, folder, path)[1])[:5]
+    right = numbers(predict(call, folder, path).out)[:5]
     for names in (("1", "2", "3"), ("3", "2", "1"), ("u", "v", "w")):
         columns = dict(zip(("1", "2", "3"), X.T, strict=True))
         by_name = {name: columns[name] for name in names} if "1" in names else dict(zip(names, X.T, strict=True))
         new = table(tmp_path / "new.csv", {**by_name, "target": np.zeros(5)})
-        code, out, err = predict(capsys, folder, new)
-        assert code == 0, err
-        assert numbers(out) == pytest.approx(right)
+        assert numbers(predict(call, folder, new).out) == pytest.approx(right)
 
 
-def test_two_different_numbers_are_numbers_when_numbers_were_learned(tmp_path, run, capsys):
+def test_two_different_numbers_are_numbers_when_numbers_were_learned(tmp_path, run, call):
     targets = np.array([10.0, -2.5, 10.0, 10.0])
     numeric = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": targets})
-    code, _, err = predict(capsys, run, numeric)
-    assert (code, f"mean squared error {np.square(expected(X) - targets).mean():.6g} on the 4 rows" in err) == (0, True)
+    err = predict(call, run, numeric).err
+    assert f"mean squared error {np.square(expected(X) - targets).mean():.6g} on the 4 rows" in err
     assert "-> -1" not in err  # which is how labels would be read
 
 
-def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run, capsys):
+def test_no_error_is_computed_for_labels_when_numbers_were_learned(tmp_path, run, call):
     labels = table(tmp_path / "new.csv", {**dict(zip(NAMES, X.T, strict=True)), "y": ["a", "b", "a", "b"]})
-    code, out, err = predict(capsys, run, labels)
-    assert numbers(out) == pytest.approx(expected(X))
-    assert (code, err.splitlines()[-1]) == (
-        0,
-        "budgetreg: the table has two labels but the run learned no labels: no error is computed",
-    )
+    answer = predict(call, run, labels)
+    assert numbers(answer.out) == pytest.approx(expected(X))
+    said = "budgetreg: the table has two labels but the run learned no labels: no error is computed"
+    assert answer.err.splitlines()[-1] == said
 
 
 SURE = [model | {"share": np.array(0.25), "explained": np.array(0.5)} for model in LEARNED]
 
 
-def test_two_labels_have_probabilities(tmp_path, capsys):
+def test_two_labels_have_probabilities(tmp_path, call):
     """The mean of the models' probabilities, that label whose probability is larger, and errors by labels."""
     run = tmp_path / "run"
     fill(run, names=NAMES, target="y", labels=("no", "yes"), learned=SURE)
     words = ["no", "no", "yes", "yes"]
     rows = np.array([[0.0, 100.0, 5.0], [0.0, 100.0, 3.0], [0.0, 100.0, 14 / 3], [0.5, 99.0, 6.0]])
     new = table(tmp_path / "new.csv", {**dict(zip(NAMES, rows.T, strict=True)), "y": words})
-    code, out, err = predict(capsys, run, new)
-    assert code == 0
-    head, *lines = (line.split(",") for line in out.splitlines())
+    answer = predict(call, run, new)
+    head, *lines = (line.split(",") for line in answer.out.splitlines())
     assert head == ["prediction", "probability", "label"]
     scores = [model["b"] + (rows - model["c"]) @ model["w"] for model in LEARNED]
     p = np.mean([probability(each, 0.25, 0.5) for each in scores], axis=0)
@@ -239,20 +230,18 @@ def test_two_labels_have_probabilities(tmp_path, capsys):
     assert [line[2] for line in lines] == labels
     assert sorted(set(labels)) == ["no", "yes"]
     wrong = np.mean([a != b for a, b in zip(labels, words, strict=True)])
-    assert f"error rate {wrong:.4g} on the 4 rows of" in err
-    assert "probability: of 'yes', by Bayes' rule" in err
-    one = predict(capsys, run, new, "repetition=1")[1].splitlines()
+    assert f"error rate {wrong:.4g} on the 4 rows of" in answer.err
+    assert "probability: of 'yes', by Bayes' rule" in answer.err
+    one = predict(call, run, new, "repetition=1").out.splitlines()
     assert float(one[1].split(",")[1]) == pytest.approx(probability(scores[1], 0.25, 0.5)[0])
     new.write_text(new.read_text().replace("yes", "maybe"))
-    assert (
-        "the table has the labels 'maybe' and 'no' but the run learned 'no' and 'yes': no error"
-        in predict(capsys, run, new)[2]
-    )
+    said = "the table has the labels 'maybe' and 'no' but the run learned 'no' and 'yes': no error"
+    assert said in predict(call, run, new).err
 
 
 def labelled(folder):
     """Learn two labels."""
-    learned = [{**model, "share": np.array(0.5), "explained": np.array(0.5)} for model in LEARNED]
+    learned = [model | {"share": np.array(0.5), "explained": np.array(0.5)} for model in LEARNED]
     fill(folder, learned=learned, names=NAMES, target="y", labels=("no", "yes"))
     return folder
 
@@ -268,32 +257,31 @@ def labelled(folder):
         ([1, 1, 1, 1], "the table has no two labels but the run learned labels: no error is computed"),
     ],
 )
-def test_rows_are_predicted_whatever_their_targets_are(tmp_path, capsys, targets, said):
+def test_rows_are_predicted_whatever_their_targets_are(tmp_path, call, targets, said):
     columns = dict(zip(NAMES, X.T.tolist(), strict=True))
     plain, other = (table(tmp_path / f"{name}.csv", columns) for name in ("plain", "other"))
     table(other, {**columns, "y": targets})
     folder = labelled(tmp_path / "labelled")
-    expected = predict(capsys, folder, plain)
-    code, out, err = predict(capsys, folder, other)
-    assert (code, out) == expected[:2]
-    assert said in err
+    answer = predict(call, folder, other)
+    assert answer.out == predict(call, folder, plain).out
+    assert said in answer.err
 
 
-def test_a_table_with_wrong_attributes_is_refused_for_these(tmp_path, capsys):
+def test_a_table_with_wrong_attributes_is_refused_for_these(tmp_path, call):
     columns = dict(zip(NAMES, X.T.tolist(), strict=True)) | {"old": ["a"] * 4, "y": ["yes"] * 4}
-    code, _, err = predict(capsys, labelled(tmp_path / "labelled"), table(tmp_path / "wrong.csv", columns))
-    assert code == 3 and err.count("\n") == 1 and "'old': 'a' is not a number" in err
+    answer = predict(call, labelled(tmp_path / "labelled"), table(tmp_path / "wrong.csv", columns), code=3)
+    assert "'old': 'a' is not a number" in one_line(answer.err)
 
 
-def test_ids_do_not_give_way_to_predictions(tmp_path, capsys):
+def test_ids_do_not_give_way_to_predictions(tmp_path, call):
     columns = {"label": list("pqrs"), **dict(zip(NAMES, X.T.tolist(), strict=True))}
-    _, out, _ = predict(capsys, labelled(tmp_path / "labelled"), table(tmp_path / "ids.csv", columns), "id=label")
-    lines = [line.split(",") for line in out.splitlines()]
+    answer = predict(call, labelled(tmp_path / "labelled"), table(tmp_path / "ids.csv", columns), "id=label")
+    lines = [line.split(",") for line in answer.out.splitlines()]
     assert lines[0] == ["example", "prediction", "probability", "label"]
     assert [line[0] for line in lines[1:]] == list("pqrs")
 
 
-def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
+def test_predictions_that_are_impossible_are_one_line(tmp_path, run, call):
     short = table(tmp_path / "short.csv", {"rich": X[:, 2], "old": X[:, 0]})
     other = table(tmp_path / "other.csv", dict(zip(("old", "Tall", "rich"), X.T, strict=True)))
     np.savez(tmp_path / "wide.npz", X=np.ones((2, 4)))
@@ -322,9 +310,9 @@ def test_predictions_that_are_impossible_are_one_line(tmp_path, run, capsys):
         ((run, empty, "repetitions=1"), 2, "predict has no such key (did you mean 'repetition'?); keys: repetition, "),
         ((run,), 2, "TABLE"),
     ]:
-        exit_code, out, err = predict(capsys, *words)
-        assert (exit_code, out, err.count("\n")) == (code, "", 1), err
-        assert said in err
+        answer = predict(call, *words, code=code)
+        assert answer.out == ""
+        assert said in one_line(answer.err)
 
 
 def test_numpy_alone_reads_a_model(run):

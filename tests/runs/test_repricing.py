@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import budgetreg
-from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.runs.series import read_series, repriced
+from tests.commands import Call
 
 SMALL = {
     "dataset": "diabetes",
@@ -110,13 +110,9 @@ def test_damaged_reveals_are_reported(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("sketched")
-def test_the_command_writes_a_figure_and_a_table(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (
-        main(["reprice", str(made / "bundled"), f"costs={made / 'other.csv'}", "unit=CHF", "--out", str(tmp_path)]) == 0
-    )
-    out = capsys.readouterr().out
+def test_the_command_writes_a_figure_and_a_table(made: Path, tmp_path: Path, call: Call) -> None:
+    line = f"reprice {made / 'bundled'} costs={made / 'other.csv'} --out {tmp_path}"
+    out = call(f"{line} unit=CHF").out
     names = ["repriced.csv", "repriced.pdf", "repriced.png", "repriced.txt"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert all(str(tmp_path / name) in out for name in names)
@@ -130,12 +126,10 @@ def test_the_command_writes_a_figure_and_a_table(
     assert str(made) not in caption
     for theirs in ("label,mine\n", "theirs\n", ""):
         (tmp_path / "repriced.csv").write_text(theirs)
-        assert main(["reprice", str(made / "bundled"), f"costs={made / 'other.csv'}", "--out", str(tmp_path)]) == 2
-        assert "repriced.csv is there already" in capsys.readouterr().err
+        assert "repriced.csv is there already" in call(line, 2).err
         assert (tmp_path / "repriced.csv").read_text() == theirs
 
 
-@pytest.mark.parametrize("words", [["runs"], ["costs=list.csv"], ["runs", "costs="]])
-def test_the_command_needs_a_folder_and_a_list(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reprice", *words]) == 2
-    assert "a folder and a price list are needed" in capsys.readouterr().err
+@pytest.mark.parametrize("words", ["runs", "costs=list.csv", "runs costs="])
+def test_the_command_needs_a_folder_and_a_list(words: str, call: Call) -> None:
+    assert "a folder and a price list are needed" in call(f"reprice {words}", 2).err

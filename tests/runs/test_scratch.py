@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from budgetreg.cli.app import main
 from budgetreg.common.files import remove_abandoned, scratch_folder, write_atomically
 from budgetreg.data import cache
+from tests.commands import Call
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
@@ -68,9 +68,7 @@ def test_a_folder_whose_owner_died_before_it_was_locked_is_removed(tmp_path: Pat
         assert {path.name for path in tmp_path.iterdir()} == {ours.name, "budgetreg-mine"}
 
 
-def test_a_run_removes_the_folders_of_killed_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_removes_the_folders_of_killed_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "argv", ["budgetreg"])
@@ -83,7 +81,7 @@ def test_a_run_removes_the_folders_of_killed_runs(
     before = dict(os.environ)
     try:
         with FileLock(cache.cache_root() / "prepared" / "lock"):  # another process prepares it now
-            assert main(["run", "--dry-run"]) == 0
+            call("run --dry-run")
     finally:
         os.environ.clear()
         os.environ.update(before)
