@@ -31,12 +31,12 @@ FILES = {
 CHECKSUMS = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
 
 
-def write_raw(root: Path, files: Mapping[str, bytes] = FILES) -> Path:
-    folder = root / "MNIST" / "raw"
-    folder.mkdir(parents=True)
+def write_raw(root: str | Path, files: Mapping[str, bytes] = FILES) -> Path:
+    folder = Path(root) / "MNIST" / "raw"
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    return root
+    return Path(root)
 
 
 @pytest.fixture(autouse=True)
