@@ -5,6 +5,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,9 @@ import pytest
 from budgetreg.common.errors import DataError
 from budgetreg.data import cache, distributions, mnist, tables
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.file import parse_file
 from tests.damage import flip
 from tests.data.test_mnist import CHECKSUMS, write_raw
+from tests.data.written import read, write
 
 FLIPS = int(os.environ.get("FLIPS", 2))
 RNG = np.random.default_rng(0)
@@ -27,25 +28,9 @@ def from_mnist(tmp_path: Path) -> Callable[[], Dataset]:
     return lambda: mnist.parse({"root": root, "digits": [3, 5]}).load(CHECKSUMS)
 
 
-def from_npz(tmp_path: Path) -> Callable[[], Dataset]:
-    np.savez(tmp_path / "table.npz", X=X, y=Y)
-    options = {"path": str(tmp_path / "table.npz"), "scale": "max_abs"}
-    return lambda: parse_file(options).load()
-
-
-def from_mapped_folder(tmp_path: Path) -> Callable[[], Dataset]:
-    (tmp_path / "table").mkdir()
-    np.save(tmp_path / "table" / "X.npy", X)
-    np.save(tmp_path / "table" / "y.npy", Y)
-    options = {"path": str(tmp_path / "table"), "scale": "max_abs"}
-    return lambda: parse_file(options).load()
-
-
-def from_libsvm(tmp_path: Path) -> Callable[[], Dataset]:
-    rows = [" ".join([str(y), *(f"{i}:{v}" for i, v in enumerate(x, 1) if v)]) for x, y in zip(X, Y, strict=True)]
-    (tmp_path / "table.svm").write_text("\n".join(rows))
-    options = {"path": str(tmp_path / "table.svm"), "scale": "max_abs"}
-    return lambda: parse_file(options).load()
+def from_file(ending: str, tmp_path: Path) -> Callable[[], Dataset]:
+    path = write(tmp_path, ending, X, Y)
+    return lambda: read(path, scale="max_abs")
 
 
 def from_power_law(tmp_path: Path) -> Callable[[], Dataset]:
@@ -53,8 +38,12 @@ def from_power_law(tmp_path: Path) -> Callable[[], Dataset]:
     return lambda: distribution.draw(0, 0)
 
 
-KINDS = {"mnist": from_mnist, "npz": from_npz, "mapped": from_mapped_folder, "libsvm": from_libsvm}
-KINDS["power_law"] = from_power_law
+FILES = {"npz": ".npz", "mapped": "", "libsvm": ".libsvm"}
+KINDS = {
+    "mnist": from_mnist,
+    **{name: partial(from_file, ending) for name, ending in FILES.items()},
+    "power_law": from_power_law,
+}
 
 
 @pytest.fixture(params=KINDS)
