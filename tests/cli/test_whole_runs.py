@@ -1,12 +1,9 @@
 """Whole runs of the command: the same bytes with any workers, batches, backend and launcher."""
 
 import json
-import os
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +12,7 @@ import pandas as pd
 import pytest
 
 from budgetreg.cli.app import main
-from tests.commands import Call, process
+from tests.commands import process
 from tests.runs.test_runner import alive, children, wait_until
 
 pytestmark = pytest.mark.slow
@@ -54,9 +51,6 @@ def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
         return done
 
     call.installed = installed
-    call.start = lambda line: subprocess.Popen(
-        [COMMAND, *shlex.split(line)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
     return call
 
 
@@ -101,16 +95,6 @@ def test_no_worker_of_a_launcher_outlives_a_killed_command(here: Path) -> None:
     wait_until(lambda: not any(map(alive, started)))
 
 
-def test_a_correlated_distribution_with_heavy_tails_is_learned_up_to_its_noise(
-    here: Path, call: Call, undrawn: None
-) -> None:
-    distribution = "dataset.d=6 dataset.n=900 dataset.rho=0.7 dataset.n_factors=1 dataset.tails=4 dataset.support=3"
-    call(f"run algo=ridge k=6 dataset=gaussian {distribution} checkpoints=2 tuning=fixed tuning.B=5 out=o")
-    curves = pd.read_csv(here / "o" / "curves.csv")
-    assert set(curves["dataset"]) == {"gaussian_d6_rho0.7_factors1_t4_support3_noise0.2"}
-    assert curves["test_relative"][curves["examples"] == 900].mean() == pytest.approx(0.2, abs=0.02)
-
-
 def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
     enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
     budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
@@ -146,34 +130,6 @@ def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
     assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
 
 
-def test_a_killed_run_is_resumed_and_extended(budgetreg, tmp_path):
-    line = f"run algo=aelr k=4 {LONGER} repetitions=4"
-    budgetreg(f"{line} out=whole")
-    process = budgetreg.start(f"{line} out=cut backend.batch_size=96")  # one repetition at a time
-    journal = tmp_path / "cut" / "journal.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(60)
-    kept = [json.loads(text) for text in journal.read_bytes().splitlines() if text.endswith(b"}")]
-    assert len(kept) >= 2
-    with journal.open("ab") as torn:
-        torn.write(b'{"repetition": 3, "resu')
-    budgetreg(f"{line} out=cut")
-    for name in ("curves.csv", "model.npz"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    entries = [json.loads(text) for text in journal.read_text().splitlines()]
-    assert entries[: len(kept)] == kept
-    assert sorted(entry["repetition"] for entry in entries) == list(range(4))
-
-    budgetreg(f"run algo=aelr k=4 {LONGER} repetitions=5 out=cut")
-    longer = (tmp_path / "cut" / "curves.csv").read_text().splitlines()
-    shorter = (tmp_path / "whole" / "curves.csv").read_text().splitlines()
-    assert longer[: len(shorter)] == shorter
-    assert len(longer) == len(shorter) + 3
-
-
 def test_ridge_sees_the_same_examples_with_every_budget(budgetreg, tmp_path):
     budgetreg(f"run algo=ridge k=64 {LONGER} out=all checkpoints=[20,110]")
     budgetreg(f"run algo=ridge k=7 {LONGER} out=few checkpoints=[20]")
@@ -181,23 +137,6 @@ def test_ridge_sees_the_same_examples_with_every_budget(budgetreg, tmp_path):
     few = pd.read_csv(tmp_path / "few" / "curves.csv")
     np.testing.assert_array_equal(everything.attributes, few.attributes)
     assert everything.attributes.tolist() == [20 * 64] * 2
-
-
-def test_a_second_run_into_a_folder_is_refused(budgetreg, tmp_path):
-    line = "run algo=aelr k=4 repetitions=5000 out=o"  # more than it can finish in time
-    process = budgetreg.start(line)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (tmp_path / "o" / "journal.jsonl").exists():
-        time.sleep(0.02)
-    try:
-        done = budgetreg(line, check=2)
-        assert done.stderr.count("\n") == 1
-        assert "o" in done.stderr
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-    status = budgetreg("status o")
-    assert "5000" in status.stdout
 
 
 def test_missing_values_are_refused_or_learned_from(budgetreg, tmp_path):

@@ -129,8 +129,8 @@ def test_an_empty_line_of_the_journal_is_damaged(run: Path) -> None:
     assert "journal.jsonl is damaged" in read_status(run).damage
 
 
-@pytest.mark.parametrize("manifest", [{}, {"tables": {}}])
-def test_a_manifest_that_says_nothing_makes_no_run(run: Path, manifest: dict[str, object]) -> None:
+@pytest.mark.parametrize("manifest", [[], {}, {"tables": {}}])
+def test_a_manifest_that_says_nothing_makes_no_run(run: Path, manifest: object) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     for action in (read_status, lambda run: read_series([run]), read_regressors, lambda run: verify_run(run, Sample())):
         with pytest.raises(DataError, match="holds no"):

@@ -211,7 +211,7 @@ def test_an_interrupt_in_this_process_unlocks_the_folder(toy):
 def test_a_failed_repetition_is_reported_and_tried_again(toy, reference, options, capsys):
     plan = toy(repetitions=4, behaviour={1: "fail"}, **options)
     outcome = toy_run(plan)
-    assert (outcome.finished, outcome.failed) == (3, 1)
+    assert (outcome.finished, outcome.failed, read_status(plan.folder).failed) == (3, 1, 1)
     errors = capsys.readouterr().err
     assert "repetition 1 failed" in errors
     assert "Traceback" in errors
@@ -219,7 +219,7 @@ def test_a_failed_repetition_is_reported_and_tried_again(toy, reference, options
     states = [line.rpartition(b",")[2] for line in (plan.folder / "runs.csv").read_bytes().splitlines()[1:]]
     assert states == [b"finished", b"failed", b"finished", b"finished"]
     outcome = toy_run(toy(repetitions=4, **options))
-    assert (outcome.finished, outcome.failed, outcome.resumed) == (4, 0, 3)
+    assert (outcome.finished, outcome.failed, outcome.resumed, read_status(plan.folder).failed) == (4, 0, 3, 0)
     assert computed(plan.log)[0][3] == 1
     assert curves(plan.folder) == reference
 

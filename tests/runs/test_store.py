@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetreg.common.errors import ConfigError, DataError, UserError
+from budgetreg.common.errors import ConfigError, UserError
 from budgetreg.common.files import signed
 from budgetreg.runs import store as store_module
 from budgetreg.runs.journal import Journal, read_journal, read_status
@@ -164,24 +164,6 @@ def test_fewer_and_more_repetitions_share_a_folder(tmp_path):
     assert (tmp_path / "curves.csv").read_bytes() == three
 
 
-def test_failures_have_their_rows_and_are_tried_again(tmp_path):
-    plan = toy_plan(tmp_path, repetitions=2)
-    with Store.open(tmp_path, plan) as store:
-        store.add({"repetition": 0, "status": "failed", "seconds": 0.1, "message": "ZeroDivisionError: no"})
-        store.add(toy_entry(1))
-        store.finish()
-    assert [run["status"] for run in table(tmp_path / "runs.csv")] == ["failed", "finished"]
-    assert {row["repetition"] for row in table(tmp_path / "curves.csv")} == {"1"}
-    status = read_status(tmp_path)
-    assert (status.finished, status.failed) == (1, 1)
-    with Store.open(tmp_path, plan) as store:
-        assert store.missing() == [0]
-        store.add(toy_entry(0))
-        store.finish()
-        assert store.failed() == []
-    assert read_status(tmp_path).failed == 0
-
-
 def test_results_of_other_versions_are_noted_and_recorded(tmp_path, monkeypatch):
     fill(tmp_path, [0])
     first = json.loads((tmp_path / "manifest.json").read_text())
@@ -222,22 +204,6 @@ def test_an_impossible_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"^cannot create \S*file/below: Not a directory$"):
         Store.open(tmp_path / "file" / "below", toy_plan(tmp_path)).__enter__()
-
-
-def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
-    fill(tmp_path, [0])
-    (tmp_path / ".curves.csv.123456.0f.tmp").write_text("half")
-    (tmp_path / ".theirs.csv.123456.0f.tmp").write_text("theirs")
-    fill(tmp_path, [0])
-    assert [path.name for path in tmp_path.glob("*.tmp")] == [".theirs.csv.123456.0f.tmp"]
-
-
-@pytest.mark.parametrize("content", [None, "[]", "{}"])
-def test_status_of_a_folder_without_a_run(tmp_path, content):
-    if content is not None:
-        (tmp_path / "manifest.json").write_text(content)
-    with pytest.raises(DataError, match="holds no run"):
-        read_status(tmp_path)
 
 
 def test_results_read_back_equal_the_results_written(tmp_path):
