@@ -14,15 +14,10 @@ import budgetreg
 from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError, DataError
 
-TINY = {
-    "algo": "aelr",
-    "k": 4,
-    "repetitions": 2,
-    "checkpoints": 3,
-    "tuning": "fixed",
-    "tuning.B": 2,
-    "tuning.eta": 0.01,
-}
+TINY = {"algo": "aelr", "k": 4, "repetitions": 2, "checkpoints": 3}
+TINY |= {"tuning": "fixed", "tuning.B": 2, "tuning.eta": 0.01}
+FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
+OWN = {"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "k": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -89,16 +84,9 @@ def test_a_table_in_place_of_its_path_is_one_line(call: Callable[..., object]) -
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("call", [budgetreg.run, budgetreg.fit])
 def test_choices_may_be_paths_tuples_and_numbers_of_numpy(call: Callable[..., Any]) -> None:
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"]).assign(
-        day="Monday"
-    )
-    frame.to_csv("table.csv", index=False)
-    plain = {"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "dataset.target": "y", "k": 2}
-    plain |= {
-        "dataset.drop": ["day"],
-        "out": "plain",
-        **({"repetitions": 1, "checkpoints": 1} if call is budgetreg.run else {}),
-    }
+    FRAME.assign(day="Monday").to_csv("table.csv", index=False)
+    plain = {**OWN, "dataset.target": "y", "dataset.drop": ["day"], "out": "plain"}
+    plain |= {"repetitions": 1, "checkpoints": 1} if call is budgetreg.run else {}
     paths = {"dataset.path": Path("table.csv"), "out": Path("paths")}
     other = {**plain, **paths, "dataset.drop": (np.str_("day"),), "k": np.int64(2)}
     first, second = (call(choices).folder / "curves.csv" for choices in (plain, other))
@@ -107,28 +95,20 @@ def test_choices_may_be_paths_tuples_and_numbers_of_numpy(call: Callable[..., An
 
 
 @pytest.mark.usefixtures("short_chains")
-def test_what_is_wrong_with_a_frame_names_no_file_that_is_gone() -> None:
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
-    frame.to_csv("table.csv", index=False)
-    folder = budgetreg.fit({"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "k": 2}).folder
-    with pytest.raises(DataError, match=r"^the table: there is no column 'a'"):
-        budgetreg.predict(folder, frame.drop(columns="a"))
-    with pytest.raises(DataError, match=r"^the table: line 2, data row 1, column 'a'"):
-        budgetreg.predict(folder, frame.assign(a=np.inf))
-    with pytest.raises(ConfigError, match=r"^table: must be a path or a pandas.DataFrame; got a ndarray$"):
-        budgetreg.predict(folder, frame.to_numpy())  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("short_chains")
 def test_what_is_said_of_a_frame_names_no_file(capsys: pytest.CaptureFixture[str]) -> None:
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
-    frame.to_csv("table.csv", index=False)
-    folder = budgetreg.fit({"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "k": 2}).folder
+    FRAME.to_csv("table.csv", index=False)
+    folder = budgetreg.fit(OWN).folder
     capsys.readouterr()
-    budgetreg.predict(folder, frame.assign(y=frame["y"].where(frame.index == 3)))
+    budgetreg.predict(folder, FRAME.assign(y=FRAME["y"].where(FRAME.index == 3)))
     said = capsys.readouterr().err
     assert "on the 1 row of the table that has a target;" in said
     assert ".csv" not in said
+    with pytest.raises(DataError, match=r"^the table: there is no column 'a'"):
+        budgetreg.predict(folder, FRAME.drop(columns="a"))
+    with pytest.raises(DataError, match=r"^the table: line 2, data row 1, column 'a'"):
+        budgetreg.predict(folder, FRAME.assign(a=np.inf))
+    with pytest.raises(ConfigError, match=r"^table: must be a path or a pandas.DataFrame; got a ndarray$"):
+        budgetreg.predict(folder, FRAME.to_numpy())  # type: ignore[arg-type]
 
 
 def test_a_folder_without_results_is_one_line(here: Path) -> None:

@@ -10,9 +10,10 @@ from sklearn import datasets
 
 import budgetreg.data
 from budgetreg.common.errors import ConfigError, DataError
+from budgetreg.data.attributes import Prices
 from budgetreg.data.bundled import Digits
 from budgetreg.data.dataset import Dataset
-from budgetreg.data.registry import kinds, load
+from budgetreg.data.registry import kinds, load, prices_of
 from budgetreg.protocol.plan import make_plan
 from tests.plans import configured
 
@@ -91,6 +92,8 @@ def test_each_attribute_has_an_illustrative_price(name: str) -> None:
     assert (table.cost > 0).all()
     assert table.cost.nunique() > 2
     assert "made up" in (path.parent / "README.txt").read_text()
+    config = configured(f"dataset={name}", "dataset.costs=bundled", "dataset.unit=EUR").dataset
+    assert prices_of(config, read(name)) == Prices(read(name).names, tuple(table.cost), "EUR")
 
 
 ROOT = Path(__file__).parents[2]

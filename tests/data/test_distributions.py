@@ -30,6 +30,7 @@ from budgetreg.data.distributions import (
 from budgetreg.data.registry import DatasetKind, kinds, load
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import DatasetConfig
+from tests.data.written import values
 
 GAUSSIAN: dict[str, Any] = {
     **{"d": 6, "rho": 0, "n_factors": 0, "tails": None, "support": None, "noise": 0.2, "least_weight": 0}
@@ -67,20 +68,23 @@ def config(kind: str, **changes: Any) -> DatasetConfig:
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes"), [*((kind, {}) for kind in OPTIONS), *(("gaussian", g) for g in GAUSSIANS)]
+    ("kind", "changes"),
+    [*((kind, {}) for kind in OPTIONS), *(("gaussian", g) for g in GAUSSIANS), ("power_law", {"implicit": True})],
 )
 def test_draws_differ_and_more_examples_keep_the_earlier_ones(kind: str, changes: dict[str, Any]) -> None:
     data, tested = load(config(kind, **changes), 3, 0), kinds()[kind].tested
     assert (len(data.y), data.n_train) == (4000 + 100 * tested, 4000)
-    assert np.array_equal(load(config(kind, **changes), 3, 0).X, data.X)
-    for other in (load(config(kind, **changes), 3, 1), load(config(kind, **changes), 4, 0)):
-        assert other.X.tobytes() != data.X.tobytes()
+    assert np.array_equal(values(load(config(kind, **changes), 3, 0)), values(data))
+    others = [load(config(kind, **changes), 3, 1), load(config(kind, **changes), 4, 0)]
+    for other in others:
+        assert values(other).tobytes() != values(data).tobytes()
     more = load(config(kind, n=4500, **({"n_test": 130} if tested else {}), **changes), 3, 0)
     kept = np.r_[:4000, 4500 : 4500 + 100 * tested]
-    np.testing.assert_array_equal(more.X[kept], data.X)
+    np.testing.assert_array_equal(values(more)[kept], values(data))
+    assert len({each.fingerprint() for each in (data, more, *others)}) == 4
     np.testing.assert_array_equal(more.y[kept], data.y)
     assert data.two_valued == (kind == "one_good_feature")
-    assert tested or data.X.itemsize == 1
+    assert tested or values(data).itemsize == 1
 
 
 @pytest.mark.parametrize(

@@ -110,16 +110,6 @@ def test_a_missing_list_is_refused() -> None:
         read_list(Path("nowhere.csv"), "dataset.costs")
 
 
-@pytest.mark.parametrize("name", ["diabetes", "breast_cancer", "wine"])
-def test_bundled_tables_have_a_price_list(name: str) -> None:
-    config = configured(f"dataset={name}", "dataset.costs=bundled", "dataset.unit=EUR").dataset
-    data = read(name)
-    listed = prices_of(config, data)
-    assert listed is not None
-    assert (listed.names, listed.unit) == (data.names, "EUR")
-    assert len(set(listed.costs)) > 2
-
-
 def test_a_price_list_with_groups_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads, sheet = [], attributes.csv_sheet
     monkeypatch.setattr(attributes, "csv_sheet", lambda path: reads.append(path) or sheet(path))

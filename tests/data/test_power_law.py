@@ -13,6 +13,7 @@ from budgetreg.data import distributions as module
 from budgetreg.data.dataset import Dataset, as_values
 from budgetreg.data.distributions import PowerLaw
 from budgetreg.data.registry import kinds
+from tests.data.written import values
 
 OPTIONS: dict[str, Any] = {"d": 20, "alpha": -1, "norm": "l2", "n": 4000, "n_test": 100, "implicit": False}
 
@@ -75,34 +76,16 @@ def test_attributes_are_independent_coins_with_the_means(norm: str, implicit: bo
     assert np.abs(np.corrcoef(X[:, u < 1].T) - np.eye((u < 1).sum())).max() < 5 / np.sqrt(len(X))
 
 
-@pytest.mark.parametrize(("norm", "values"), [("l2", {-1, 1}), ("linf", {-1, 0, 1})])
-def test_targets_are_linear_with_drawn_weights(norm: str, values: set[int]) -> None:
-    data = draw(norm=norm)
-    w, *_ = np.linalg.lstsq(data.X.astype(float), data.y, rcond=None)
-    assert np.array_equal(data.X @ np.round(w), data.y)
-    assert set(np.round(w)) == values
-    assert (data.scale, data.n_train, len(data.y), data.two_valued) == (1, 4000, 4100, False)
-
-
-def test_implicit_values_have_a_linear_target_too() -> None:
-    data = draw(implicit=True)
-    X = as_values(data.X).rows(np.arange(4100)).astype(float)
+@pytest.mark.parametrize(
+    ("norm", "implicit", "weights"), [("l2", False, {-1, 1}), ("linf", False, {-1, 0, 1}), ("l2", True, {-1, 1})]
+)
+def test_targets_are_linear_with_drawn_weights(norm: str, implicit: bool, weights: set[int]) -> None:
+    data = draw(norm=norm, implicit=implicit)
+    X = values(data).astype(float)
     w, *_ = np.linalg.lstsq(X, data.y, rcond=None)
     assert np.array_equal(X @ np.round(w), data.y)
-    assert set(np.round(w)) == {-1, 1}
-    assert (data.name, data.n_train) == ("power_law_l2_d20_alpha-1_implicit", 4000)
-
-
-def test_more_implicit_examples_keep_the_earlier_ones() -> None:
-    small, large = draw(implicit=True, n=50, n_test=10), draw(implicit=True, n=80, n_test=15)
-    earlier = np.concatenate([np.arange(50), np.arange(80, 90)])
-    assert np.array_equal(as_values(large.X).rows(earlier), as_values(small.X).rows(np.arange(60)))
-    assert np.array_equal(large.y[earlier], small.y)
-    others = [draw(implicit=True, n=50, n_test=10, **which) for which in ({"repetition": 1}, {"seed": 1})]
-    assert len({data.fingerprint() for data in (small, large, *others)}) == 4
-    assert not any(
-        np.array_equal(as_values(data.X).rows(np.arange(60)), as_values(small.X).rows(np.arange(60))) for data in others
-    )
+    assert set(np.round(w)) == weights
+    assert (data.scale, data.n_train, len(data.y), data.two_valued) == (1, 4000, 4100, False)
 
 
 def test_targets_of_large_implicit_tables_are_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -146,6 +129,7 @@ def test_drawing_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         ({"alpha": 0}, "power_law_l2_d20_alpha0"),
         ({"alpha": -0.0}, "power_law_l2_d20_alpha0"),
         ({"radius": 1.0}, "power_law_l2_d20_alpha-1"),
+        ({"implicit": True}, "power_law_l2_d20_alpha-1_implicit"),
         ({"radius": 0.5}, "power_law_l2_d20_alpha-1_radius0.5"),
         ({"radius": 0.5, "implicit": True}, "power_law_l2_d20_alpha-1_radius0.5_implicit"),
     ],
