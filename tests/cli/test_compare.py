@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands import Call, one_line
 from tests.figures.test_summary import write_run
-from tests.written_runs import edit_manifest
+from tests.written_runs import edit_manifest, edit_table
 
 REPETITIONS = 6
 
@@ -17,9 +17,11 @@ REPETITIONS = 6
 def falling(folder: Path, algo: str, times: float) -> Path:
     """Write a run whose error is 200 times / attributes, at 400, 800, ... 4000 attributes."""
     write_run(folder, algo, relative=(0.5,) * REPETITIONS, checkpoints=10, rate=None)
-    curves = pd.read_csv(folder / "curves.csv")
-    shift = 1 + 0.001 * curves["repetition"]
-    curves.assign(test_relative=200 * times / curves["attributes"] * shift).to_csv(folder / "curves.csv", index=False)
+
+    def error(curves: pd.DataFrame) -> pd.Series:
+        return 200 * times / curves["attributes"] * (1 + 0.001 * curves["repetition"])
+
+    edit_table(folder / "curves.csv", test_relative=error)
     return folder
 
 
@@ -67,8 +69,7 @@ def test_error_rate_and_area_are_shown_where_the_error_is_reached(call: Call, tm
     folder = falling(tmp_path / "aelr", "aelr", 1.0)
     falling(tmp_path / "aer", "aer", 4.0)
     for path in tmp_path.rglob("curves.csv"):
-        curves = pd.read_csv(path)
-        curves.assign(test_error_rate=curves["attributes"] / 1e4, test_auc=0.75).to_csv(path, index=False)
+        edit_table(path, test_error_rate=lambda curves: curves["attributes"] / 1e4, test_auc=0.75)
     answer = call(f"compare error=0.2 {tmp_path}").out
     assert re.search(r"90 % interval  error rate   AUC +ratio", answer.splitlines()[1])
     needed = rows(answer)
@@ -88,8 +89,7 @@ def test_without_full_rows_the_first_run_is_the_reference(call: Call, tmp_path: 
 
 def priced(folder: Path, price: float, unit: str | None = "EUR") -> Path:
     """Give the attributes of a run prices."""
-    curves = pd.read_csv(folder / "curves.csv")
-    curves.assign(cost=price * curves["attributes"]).to_csv(folder / "curves.csv", index=False)
+    edit_table(folder / "curves.csv", cost=lambda curves: price * curves["attributes"])
     config = json.loads((folder / "manifest.json").read_text())["config"]
     edit_manifest(folder, config={**config, "dataset": {"costs": "prices.csv", "unit": unit}})
     return folder
@@ -136,6 +136,5 @@ def test_levels_are_round_unless_one_is_given(call: Call, tmp_path: Path) -> Non
 )
 def test_flat_curves_are_one_line(call: Call, tmp_path: Path, checkpoints: int, said: str) -> None:
     folder = write_run(tmp_path / "run", relative=(0.205,), checkpoints=checkpoints)
-    curves = pd.read_csv(folder / "curves.csv")
-    curves.assign(test_relative=0.205).to_csv(folder / "curves.csv", index=False)
+    edit_table(folder / "curves.csv", test_relative=0.205)
     assert said in one_line(call(f"compare {folder}", 3).err)

@@ -13,7 +13,7 @@ from budgetreg.figures import plot_run
 from budgetreg.figures.specification import axes_of, parse
 from budgetreg.runs.series import along, read_series
 from tests.figures.drawn import drawn, legend_of, of_series
-from tests.written_runs import edit_manifest, write_run
+from tests.written_runs import edit_manifest, edit_table, write_run
 
 N, D = 160, 10
 """Mean attributes, as a run of 10, 40 and 160 examples pays for 40, 160 and 640 attributes, less 0 or 1."""
@@ -22,9 +22,8 @@ N, D = 160, 10
 def paid_run(folder: Path, cells_tuning: int, rows_full: int, axis: str = "paid", **changes: Any) -> Path:
     """Write a run with the given mean bill of tuning over its repetitions."""
     write_run(folder, axis=axis, d=D, **changes)
-    runs = pd.read_csv(folder / "runs.csv")
-    runs["cells_tuning"], runs["rows_full"] = np.resize([cells_tuning - 1, cells_tuning + 1], len(runs)), rows_full
-    runs.to_csv(folder / "runs.csv", index=False)
+    each = [cells_tuning - 1, cells_tuning + 1]
+    edit_table(folder / "runs.csv", cells_tuning=lambda runs: np.resize(each, len(runs)), rows_full=rows_full)
     edit_manifest(folder, data={"d": D, "n_train": N})
     return folder
 
@@ -75,10 +74,8 @@ def test_curves_end_at_the_total_and_the_caption_names_those_without_a_point(tmp
 def priced_run(folder: Path, price: float, cost_cells: float, cost_rows: float, **changes: Any) -> Path:
     """Write a run whose attributes all cost the same, with the given cost of tuning."""
     paid_run(folder, 1300, N, dataset__costs="prices.csv", dataset__unit="EUR", **changes)
-    curves = pd.read_csv(folder / "curves.csv")
-    curves.assign(cost=price * curves["attributes"]).to_csv(folder / "curves.csv", index=False)
-    runs = pd.read_csv(folder / "runs.csv")
-    runs.assign(cost_cells_tuning=cost_cells, cost_rows_full=cost_rows).to_csv(folder / "runs.csv", index=False)
+    edit_table(folder / "curves.csv", cost=lambda curves: price * curves["attributes"])
+    edit_table(folder / "runs.csv", cost_cells_tuning=cost_cells, cost_rows_full=cost_rows)
     return folder
 
 
@@ -142,8 +139,6 @@ def test_runs_without_counts_of_cells_are_refused_on_the_axis_paid(tmp_path: Pat
     with pytest.raises(DataError, match="does not count cells: run it again"):
         lines(tmp_path)
     paid_run(tmp_path, 5, 0)
-    runs = pd.read_csv(tmp_path / "runs.csv")
-    runs.loc[1, "rows_full"] = None
-    runs.to_csv(tmp_path / "runs.csv", index=False)
+    edit_table(tmp_path / "runs.csv", rows_full=[0, None])
     with pytest.raises(DataError, match="does not count cells"):
         lines(tmp_path)

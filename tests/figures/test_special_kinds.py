@@ -14,7 +14,7 @@ from budgetreg.figures.specification import ATTRIBUTES, RELATIVE, Drawing, axes_
 from budgetreg.runs.series import Series, labelled, read_folder, read_series
 from tests.figures.drawn import drawn, of_series
 from tests.figures.test_paid import N, paid_run
-from tests.written_runs import write_run
+from tests.written_runs import edit_table, write_run
 
 MANY = 40  # repetitions, of which a single one lies beyond the 95 % quantile
 
@@ -22,9 +22,7 @@ MANY = 40  # repetitions, of which a single one lies beyond the 95 % quantile
 def with_errors(folder: Path, algo: str, factor: float, repetitions: int = MANY) -> Path:
     """Write a run whose errors differ between repetitions, multiplied by a factor."""
     write_run(folder, algo, repetitions=repetitions)
-    table = pd.read_csv(folder / "curves.csv")
-    table["test_relative"] = factor * (0.4 + table["repetition"] / 100)
-    table.to_csv(folder / "curves.csv", index=False)
+    edit_table(folder / "curves.csv", test_relative=lambda curves: factor * (0.4 + curves["repetition"] / 100))
     return folder
 
 

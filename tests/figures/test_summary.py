@@ -15,7 +15,7 @@ from budgetreg.figures.captions import rounded_texts, with_interval
 from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import read_series
 from budgetreg.runs.tables import CURVES, columns
-from tests.written_runs import write_run_manifest
+from tests.written_runs import edit_table, write_run_manifest
 
 CORES = {"lasso": {"core": "offline"}, "ridge": {"core": "offline"}}  # they see full rows
 
@@ -66,8 +66,7 @@ def write_run(
 def test_an_error_that_is_the_same_in_both_units_is_shown_once(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     assert [column.header for column in run_table(folder).columns][2:4] == ["relative error", "test mse"]
-    curves = pd.read_csv(folder / "curves.csv")
-    curves.assign(test_mse=curves["test_relative"]).to_csv(folder / "curves.csv", index=False)
+    edit_table(folder / "curves.csv", test_mse=lambda curves: curves["test_relative"])
     table = run_table(folder)
     assert [column.header for column in table.columns][2:] == ["relative error", "error rate"]
     assert rows(table)[-1] == ["300", "1,200", "0.750 ± 0.071", "0.25 ± 0"]
@@ -131,8 +130,7 @@ def test_learners_on_full_rows_are_ranked_separately(tmp_path: Path) -> None:
 def test_runs_without_a_repetition_in_common_are_still_ranked(tmp_path: Path) -> None:
     write_run(tmp_path / "1", "aelr", relative=(0.5,))
     other = write_run(tmp_path / "2", "aer", relative=(0.4,))
-    curves = pd.read_csv(other / "curves.csv")
-    curves.assign(repetition=7).to_csv(other / "curves.csv", index=False)
+    edit_table(other / "curves.csv", repetition=7)
     (table,) = comparison_tables(read_series([tmp_path]))
     assert [(row[0], row[-2]) for row in rows(table)] == [("aer", "-"), ("aelr", "-")]
 
@@ -143,10 +141,11 @@ def test_no_column_is_cut_and_notes_are_as_wide_as_the_terminal(
 ) -> None:
     """With two labels there are four columns of two lines; eighty columns are what a terminal has at least."""
     for name, level in (("aelr", 0.7), ("online_lasso", 0.8), ("aer", 0.75)):
-        path = write_run(tmp_path / name, name, relative=tuple(level + 0.3 * (r % 2) for r in range(10))) / "curves.csv"
-        curves = pd.read_csv(path)
-        curves.assign(test_auc=0.9 + curves["repetition"] / 997, test_error_rate=curves["test_relative"] / 7).to_csv(
-            path, index=False
+        write_run(tmp_path / name, name, relative=tuple(level + 0.3 * (r % 2) for r in range(10)))
+        edit_table(
+            tmp_path / name / "curves.csv",
+            test_auc=lambda curves: 0.9 + curves["repetition"] / 997,
+            test_error_rate=lambda curves: curves["test_relative"] / 7,
         )
     monkeypatch.setattr("budgetreg.cli.console._WIDE", width)
     console().print(*comparison_tables(read_series([tmp_path])))

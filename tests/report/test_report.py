@@ -19,7 +19,7 @@ from budgetreg.cli.app import main
 from budgetreg.runs.tables import JOURNAL
 from tests.commands import Call, one_line
 from tests.report.conftest import ODD, QUICK, make_study
-from tests.written_runs import edit_manifest
+from tests.written_runs import edit_manifest, edit_table
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -113,8 +113,7 @@ def test_a_recommendation_shows_what_stands_beside_the_learners_in_the_same_runs
     for row in table:
         assert " ".join(row).split() in printed
     assert any("boosting: scikit-learn's, outside this tool" in line for line in texts(page, "p"))
-    of_other_runs = pd.read_csv(place / "advice.csv")
-    of_other_runs.assign(error=of_other_runs["error"] + 0.001).to_csv(place / "advice.csv", index=False)
+    edit_table(place / "advice.csv", error=lambda advice: advice["error"] + 0.001)  # of other runs
     assert {row[1] for row in rows(report(place), "table, 120 attributes")[1:]} == {"naive", "ridge"}
 
 

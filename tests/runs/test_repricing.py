@@ -38,16 +38,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_repricing_gives_the_costs_of_a_run_with_those_prices(made: Path) -> None:
-    (series,) = repriced([made / "bundled"], made / "other.csv")
+@pytest.mark.parametrize("prices", ["bundled", "equal"])
+def test_repricing_gives_the_costs_of_a_run_with_those_prices(made: Path, prices: str) -> None:
+    (series,) = repriced([made / prices], made / "other.csv")
     (reference,) = read_series([made / "other"])
-    (before,) = read_series([made / "bundled"])
+    (before,) = read_series([made / prices])
     pd.testing.assert_frame_equal(series.points, reference.points, check_exact=True)
     assert not series.points["cost"].equals(before.points["cost"])
-    assert (series.unit, repriced([made / "bundled"], made / "other.csv", "minutes")[0].unit) == (
-        "EUR",
-        "minutes",
-    )
+    assert before.points["cost"].equals(1.0 * before.points["attributes"]) == (prices == "equal")
+    assert (series.unit, repriced([made / prices], made / "other.csv", "minutes")[0].unit) == ("EUR", "minutes")
 
 
 def test_lists_with_other_free_attributes_are_refused(made: Path, tmp_path: Path) -> None:
@@ -55,14 +54,6 @@ def test_lists_with_other_free_attributes_are_refused(made: Path, tmp_path: Path
     free.write_text("attribute,cost\n" + "".join(f"{name},{0 if name == 'sex' else 1}\n" for name in NAMES))
     with pytest.raises(ConfigError, match="the price of sex is 0 in only one of the two lists"):
         repriced([made / "bundled"], free)
-
-
-def test_runs_with_equal_prices_record_what_repricing_needs(made: Path) -> None:
-    (series,) = repriced([made / "equal"], made / "other.csv")
-    (reference,) = read_series([made / "other"])
-    pd.testing.assert_frame_equal(series.points, reference.points, check_exact=True)
-    (before,) = read_series([made / "equal"])
-    assert (before.points["cost"] == before.points["attributes"]).all()
 
 
 def test_recorded_reveals_add_up_to_the_bill(made: Path) -> None:

@@ -19,7 +19,7 @@ from budgetreg.runs import manifest
 from budgetreg.runs.series import find_folders, read_series
 from budgetreg.runs.tables import CURVES, columns
 from tests.figures.drawn import drawn
-from tests.written_runs import edit_manifest, write_run
+from tests.written_runs import edit_manifest, edit_table, write_run
 
 
 def labels(*folders: Path) -> list[str]:
@@ -75,9 +75,7 @@ def test_the_band_is_the_interval_of_the_mean(tmp_path: Path) -> None:
 
 def test_an_undefined_error_is_not_averaged_away(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
-    table = pd.read_csv(folder / "curves.csv")
-    table.loc[0, "test_relative"] = np.nan
-    table.to_csv(folder / "curves.csv", index=False)
+    edit_table(folder / "curves.csv", test_relative=[np.nan, *[0.5] * 5])
     curve = read_series([folder])[0].mean
     assert curve["test_relative"].isna().tolist() == [True, False, False]
 
@@ -141,9 +139,7 @@ def test_variants_are_equal_only_for_equal_configurations(configs: list[dict[str
 def test_floats_are_read_back_exactly(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", repetitions=1)
     values = [0.1 + 0.2, 1 / 3, 2.225073858507203e-308]
-    table = pd.read_csv(folder / "curves.csv")
-    table["test_relative"] = values
-    table.to_csv(folder / "curves.csv", index=False)
+    edit_table(folder / "curves.csv", test_relative=values)
     assert read_series([folder])[0].points["test_relative"].tolist() == values
 
 
