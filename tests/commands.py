@@ -13,6 +13,8 @@ import pytest
 from budgetreg.cli.app import main
 from budgetreg.runs.runner import Choices
 
+ROOT = Path(__file__).parents[1]
+Ended = subprocess.CompletedProcess[str]
 NO_CHOICES = Choices("aer", 0, {})
 
 
@@ -34,16 +36,22 @@ def call(capsys: pytest.CaptureFixture[str], line: str, code: int = 0) -> Answer
     return answer
 
 
-def process(*words: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Call the command as a process of its own."""
+def python(*words: object, folder: Path | None = None, timeout: float, **environment: str) -> Ended:
+    """Call Python as a process of its own, which imports this checkout."""
     return subprocess.run(
-        [sys.executable, "-m", "budgetreg", *words],
+        [sys.executable, *map(str, words)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        encoding="utf-8",
+        timeout=timeout,
     )
+
+
+def process(*words: str, folder: Path | None = None, **environment: str) -> Ended:
+    """Call the command as a process of its own."""
+    return python("-m", "budgetreg", *words, folder=folder, timeout=300, **environment)
 
 
 def one_line(text: str) -> str:

@@ -1,7 +1,5 @@
 """The command as Python functions: the same folders, bytes and messages."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 import budgetreg
 from budgetreg.cli.app import main
 from budgetreg.common.errors import ConfigError, DataError
+from tests.commands import python
 
 TINY = {"algo": "aelr", "k": 4, "repetitions": 2, "checkpoints": 3}
 TINY |= {"tuning": "fixed", "tuning.B": 2, "tuning.eta": 0.01}
@@ -121,7 +120,6 @@ def test_a_folder_without_results_is_one_line(here: Path) -> None:
 
 def test_the_package_is_cheap_to_import() -> None:
     program = "import sys, budgetreg; print(sorted({'numpy', 'hydra', 'pandas', 'scipy'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n"
+    assert python("-c", program, timeout=60).stdout == "[]\n"
     with pytest.raises(AttributeError, match="no attribute 'walk'"):
         _ = budgetreg.walk

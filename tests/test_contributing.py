@@ -1,18 +1,16 @@
 """The examples of CONTRIBUTING.md work: its blocks are written into a copy of the package and run there."""
 
 import csv
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.commands import ROOT, Ended, python
+
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"([^\n]*)\n\n```(\w+)\n(.*?)```\n", PAGE, flags=re.DOTALL)
 # Figures are slow, and these tests do not need them.
@@ -67,16 +65,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_examples_of_the_page_work(copy: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    done = subprocess.run(
-        [sys.executable, "-c", TRIAL],
-        cwd=copy,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    done = python("-c", TRIAL, folder=copy, timeout=600, PYTHONPATH=str(copy))
     said = done.stdout + done.stderr
     listed, checked, ran, planned, composed, rest = re.split(r"(?<=exit code \d\n)", done.stdout)
     assert rest == "[]\n", said
@@ -102,18 +91,10 @@ def checkout_copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def python(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, cwd=checkout, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
-
-
-def lint_imports(checkout: Path) -> subprocess.CompletedProcess[str]:
+def lint_imports(checkout: Path) -> Ended:
     """Check the imports as ``make lint`` does."""
     program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    return python(checkout, "-c", program, "--no-logo", "--no-cache")
+    return python("-c", program, "--no-logo", "--no-cache", folder=checkout, timeout=120, PYTHONPATH="")
 
 
 def spoil(checkout: Path, module: str, line: str) -> None:
@@ -170,7 +151,7 @@ def test_imports_against_the_order_are_refused(checkout_copy: Path) -> None:
 
 def test_the_picture_of_the_layers_follows_their_imports(checkout_copy: Path) -> None:
     def draw(*words: str) -> tuple[int, int]:
-        done = python(checkout_copy, "scripts/layers.py", *words)
+        done = python("scripts/layers.py", *words, folder=checkout_copy, timeout=120, PYTHONPATH="")
         return done.returncode, len(done.stderr.splitlines())
 
     picture = checkout_copy / "docs" / "project" / "layers.svg"

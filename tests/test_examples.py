@@ -4,8 +4,6 @@ import doctest
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,25 +14,18 @@ from budgetreg.algorithms import registry
 from budgetreg.common.errors import ConfigError
 from budgetreg.config import catalogue
 from budgetreg.data.registry import kinds
+from tests import commands
+from tests.commands import ROOT, Ended
 from tests.tiers import slow_but
 
-ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "budgetreg_marginals"
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
+Command = Callable[..., Ended]
 
 
-def python(*words: str | Path, cwd: Path, home: Path, path: str = "") -> subprocess.CompletedProcess[str]:
+def python(*words: str | Path, cwd: Path, home: Path, path: str = "") -> Ended:
     places = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": path, "PYTHONUTF8": "1"}
-    return subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=cwd,
-        env={**os.environ, **places},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-    )
+    return commands.python(*words, folder=cwd, timeout=300, **places)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +45,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def budgetreg(installed: Path, tmp_path: Path) -> Command:
     """Call the command in an empty folder, with the example installed unless other packages are named."""
 
-    def call(line: str, check: int = 0, packages: Sequence[Path] = (installed,)) -> subprocess.CompletedProcess[str]:
+    def call(line: str, check: int = 0, packages: Sequence[Path] = (installed,)) -> Ended:
         path = os.pathsep.join(map(str, (*packages, ROOT)))
         done = python("-m", "budgetreg", *shlex.split(line), cwd=tmp_path, home=installed.parent, path=path)
         assert done.returncode == check, done.stdout + done.stderr
@@ -63,7 +54,7 @@ def budgetreg(installed: Path, tmp_path: Path) -> Command:
     return call
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
+def refused(done: Ended) -> str:
     (line,) = done.stderr.splitlines()
     assert line.startswith("budgetreg: ")
     return line.removeprefix("budgetreg: ")

@@ -1,14 +1,12 @@
 """The gate of `make golden`: a change of anything that commands print or write is reported."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import golden
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.commands import ROOT, python
 
 OUTCOME: dict[str, Any] = {
     "exit code": 0,
@@ -65,6 +63,5 @@ def test_only_what_differs_between_calls_is_left_out(name: str, text: bytes, ste
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["random streams", "plans", "mistakes"])
 def test_commands_print_and_write_what_they_did(scenario: str) -> None:
-    words = [sys.executable, "scripts/golden.py", "--only", scenario, "-j", "1"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    done = python("scripts/golden.py", "--only", scenario, "-j", "1", folder=ROOT, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr

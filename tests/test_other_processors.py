@@ -1,12 +1,10 @@
 """Results on another processor differ by rounding alone."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
+
+from tests.commands import python
 
 RUNS = """
 import sys
@@ -27,10 +25,7 @@ NUMBERS = ["excess_loss", "relative_error", "principal_angle"]
 def test_subspaces_differ_between_kernels_by_rounding_alone(tmp_path, learners):
     tables = []
     for kernels in ("Haswell", "Prescott"):
-        environment = {**os.environ, "OPENBLAS_CORETYPE": kernels}
-        subprocess.run(
-            [sys.executable, "-c", RUNS, tmp_path / kernels, learners], env=environment, check=True, timeout=300
-        )
+        python("-c", RUNS, tmp_path / kernels, learners, timeout=300, OPENBLAS_CORETYPE=kernels).check_returncode()
         tables.append(pd.concat([pd.read_csv(path) for path in sorted((tmp_path / kernels).glob("*/curves.csv"))]))
     here, there = tables
     assert len(here) == len(learners.split()) * 2 * 4

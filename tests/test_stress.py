@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,8 @@ import stress_tables
 import stress_trials
 from stress_trials import DATA, Answer, Trial
 
-ROOT = Path(__file__).parents[1]
+from tests.commands import ROOT, python
+
 # Newer Pythons warn about forking with threads; pytest may have some, but the forked process uses none.
 forks = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 WHOLE = b"".join(b"line %d\n" % number for number in range(30))
@@ -30,14 +30,8 @@ def trial(tmp_path: Path) -> Trial:
 def test_a_trial_finds_no_fault(tmp_path: Path, kind: str) -> None:
     (tmp_path / "tmp").mkdir()
     committed = (ROOT / "results" / "stress.csv").read_bytes()
-    done = subprocess.run(
-        [sys.executable, "scripts/stress.py", kind, "--trials", "1"],
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    words = ("scripts/stress.py", kind, "--trials", "1")
+    done = python(*words, folder=ROOT, timeout=240, TMPDIR=str(tmp_path / "tmp"))
     assert done.returncode == 0, done.stderr
     assert "0 faults in 1 trials" in done.stdout
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -1,8 +1,6 @@
 """Names from data and command lines cannot control the terminal: they are escaped wherever a command prints them."""
 
 import csv
-import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from hypothesis import strategies as st
 from budgetreg.cli.app import main
 from budgetreg.cli.console import console
 from budgetreg.common.notices import in_one_line, patient_streams, printable, table
+from tests.commands import python
 from tests.sketches import sketch
 
 ODD = "a\x1b[31m\n\u202e\r\x9b"
@@ -117,7 +116,7 @@ def test_the_traceback_of_a_bug_escapes_its_message(tmp_path: Path) -> None:
         "app._dispatch = bug\n"
         "app.main(['status'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = python("-c", code, timeout=60)
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback (most recent call last)")
     assert done.stderr.endswith("ValueError: \\x1b[2J\n")

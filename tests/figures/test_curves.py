@@ -1,8 +1,5 @@
 """Figures of curves: their axes, bands, legends and captions."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from math import log, sqrt
 from pathlib import Path
@@ -12,7 +9,6 @@ import matplotlib
 import numpy as np
 import pytest
 
-import budgetreg
 from budgetreg.algorithms.registry import section
 from budgetreg.analysis.theory import excess_bound
 from budgetreg.data.distributions import Gaussian
@@ -20,6 +16,7 @@ from budgetreg.figures import plot, plot_run
 from budgetreg.figures.captions import about_config
 from budgetreg.figures.looks import style
 from budgetreg.runs.series import read_series
+from tests.commands import python
 from tests.figures.drawn import drawn, labels_of, legend_of
 from tests.tiers import slow_but
 from tests.written_runs import EXAMPLES, config, edit_manifest, edit_table, write_run
@@ -69,12 +66,9 @@ def test_the_same_curves_give_the_same_bytes_in_any_process(tmp_path: Path) -> N
     script = "import sys; from pathlib import Path; from budgetreg.figures import plot\n"
     script += "from budgetreg.runs.series import read_series\n"
     script += "plot(read_series(map(Path, sys.argv[1:])), Path(), 'fig1')"
-    arguments = [sys.executable, "-c", script, *map(str, reversed(folders))]
     here = tmp_path / "here"
     here.mkdir()
-    package = str(Path(budgetreg.__file__).parents[1])
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": package}
-    subprocess.run(arguments, check=True, cwd=here, env=environment, timeout=300)
+    python("-c", script, *reversed(folders), folder=here, timeout=300, PYTHONHASHSEED="7").check_returncode()
     first = [path.read_bytes() for path in written]
     assert [(here / path.name).read_bytes() for path in written] == first
     assert b"CreationDate" not in first[1]
