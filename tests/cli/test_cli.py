@@ -170,8 +170,8 @@ def test_paths_of_overrides_may_start_with_a_tilde(
 
 
 def test_a_recipe_is_a_sweep(call: Call, here: Path, executed: list[Plan]) -> None:
-    call("run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr")
-    assert [plan.config.algo.name for plan in executed] == ["aerr"]
+    call("run experiment=hazan_koren_2012/fig2 dataset=digits_3v5 repetitions=2 algo=aerr algo.split=literal")
+    assert [(plan.config.algo.name, plan.config.algo.split) for plan in executed] == [("aerr", "literal")]
     assert {(plan.config.k, plan.config.repetitions, plan.dataset) for plan in executed} == {(56, 2, "digits_3v5")}
     assert executed[0].folder.parent == here / "runs/hazan_koren_2012/fig2/digits_3v5"
 

@@ -23,6 +23,7 @@ from budgetreg.data.file import parse_file
 from budgetreg.data.registry import load
 from tests.data.written import read
 from tests.plans import configured
+from tests.refusals import refusal
 
 GOOD = "a,b,y\n1,-4,10\n2,2,20\n-2,1,35\n"
 
@@ -40,10 +41,7 @@ def npz(folder: Path, **arrays: Any) -> Path:
 
 
 def message(path: Path | str | None, **options: Any) -> str:
-    with pytest.raises(DataError) as caught:
-        read(path, **options)
-    text = str(caught.value)
-    assert "\n" not in text
+    text = refusal(DataError, read, path, **options)
     assert str(path) in text
     return text
 

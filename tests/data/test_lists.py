@@ -15,6 +15,7 @@ from budgetreg.data.registry import load, located, prices_of
 from budgetreg.metering.table import Table
 from tests.data.test_bundled import configured, read
 from tests.data.test_file import GOOD, csv
+from tests.refusals import refusal
 
 NAMES = ("age", "bmi", "7", "bp")
 COSTS, RANGES = "bmi,2\n7,3\nbp,4\n", "bmi,15,45\n7,-1,1\nbp,0,1\n"
@@ -96,12 +97,9 @@ def test_ranges_are_of_low_and_high(tmp_path: Path) -> None:
 def test_an_unusable_list_gives_a_one_line_message(
     tmp_path: Path, read: Callable[[Path, str], Any], text: str, part: str
 ) -> None:
-    with pytest.raises(DataError) as caught:
-        read(tmp_path, text)
-    message = str(caught.value)
+    message = refusal(DataError, read, tmp_path, text)
     assert part in message
     assert str(tmp_path / "list.csv") in message
-    assert "\n" not in message
     assert len(message) < 500
 
 

@@ -21,6 +21,7 @@ from budgetreg.protocol.split import completed, second_moments, shares, split_da
 from budgetreg.runs.manifest import identity_of
 from tests.plans import journaled, planned
 from tests.protocol.test_cells import Watcher, counted_right, literally
+from tests.refusals import refusal
 from tests.tiers import slow_but
 
 N, D = 120, 6
@@ -285,9 +286,9 @@ def test_ranges_replace_a_pilot_when_too_few_rows_are_complete(tmp_path, ranges)
     gaps[np.arange(N), np.arange(N) % D] = True
     gaps[np.arange(N) % 40 == 0] = False
     path = written(tmp_path, X, gaps)
-    refusal = refused(ConfigError, path, "algo=aerr")
-    assert "pilot=1: too few rows for dataset.scale=revealed; use at least 2, or" in refusal
-    assert refusal.endswith(" (pilot=auto takes at most half of the complete rows, about 2 here)")
+    message = refused(ConfigError, path, "algo=aerr")
+    assert "pilot=1: too few rows for dataset.scale=revealed; use at least 2, or" in message
+    assert message.endswith(" (pilot=auto takes at most half of the complete rows, about 2 here)")
     plan = of(path, "aerr", ranges, ONE_STEP, "dataset.test_fraction=0.5")
     assert plan.pilot == 0
     assert not any("pilot" in note for note in plan.notes)
@@ -397,10 +398,7 @@ def test_tuning_sees_complete_rows_in_full(path, prices):
 
 
 def refused(error: type[Exception], *keys: str) -> str:
-    with pytest.raises(error) as caught:
-        planned(*KEYS, *keys)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return refusal(error, planned, *KEYS, *keys)
 
 
 @pytest.mark.parametrize("algo", ["ridge", "online_lasso", "aesvr", "aerr", "pca", "zero_filled_pca", "oja"])
@@ -447,11 +445,10 @@ def test_too_few_complete_rows_are_refused(tmp_path):
         (("pilot=5",), r"(pilot)=5: repetition (\d+) of table has only \d complete training rows"),
     ]:
         words = *KEYS[:-2], path, "algo=baseline", RADII, *keys, "checkpoints=3"
-        with pytest.raises(DataError, match=said) as refusal:  # which sees all repetitions that are asked for
-            planned(*words, "repetitions=12")
-        number = int(re.search(said, str(refusal.value))[2])
+        message = refusal(DataError, planned, *words, "repetitions=12")  # which sees all that are asked for
+        number = int(re.search(said, message)[2])
         if number:
-            with pytest.raises(DataError, match=re.escape(str(refusal.value))):
+            with pytest.raises(DataError, match=re.escape(message)):
                 run(planned(*words, f"repetitions={number}"), [number])
     assert "pilot=1: too few rows" in refused(ConfigError, path, "algo=aerr", ONE_STEP)
     assert planned(*KEYS[:-2], path, "algo=aeml", "checkpoints=3", "repetitions=1", "seed=2").pilot == 1

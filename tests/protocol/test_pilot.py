@@ -10,19 +10,16 @@ from budgetreg.metering.table import Table, stack
 from budgetreg.protocol import repetitions as protocol
 from budgetreg.protocol.split import pilot_moments, spreads, table_of
 from tests.plans import journaled, planned
+from tests.refusals import refusal
 
 OWN = ["dataset=diabetes", "tuning.folds=3", "k=4", "repetitions=2", "checkpoints=4"]
 GRID = "algo.grid={B: [1, 3], eta: [1, 10]}"
 
 
-def run(plan, repetitions=(0,)):
-    return journaled(plan, repetitions)
-
-
 @pytest.mark.parametrize(("algo", "grid"), [("aerr", GRID), ("ddaelr", GRID), ("ridge", "algo.grid={B: [1, 3]}")])
 def test_the_curve_begins_at_the_cost_of_the_pilot_and_ends_at_the_same_bill(algo, grid):
     plan = planned(*OWN, f"algo={algo}", grid, "pilot=8", "algo.split=2" if algo != "ridge" else "k=4")
-    results = run(plan)
+    results = journaled(plan)
     total = results[0]["run"]["attributes_total"]
     assert total <= 4 * plan.n_train
     assert total > 4 * plan.n_train - 10
@@ -43,7 +40,7 @@ def test_budgeted_learners_skip_the_pilot_and_others_begin_with_it(monkeypatch):
     monkeypatch.setattr(protocol, "advance", advance)
     for algo, grid in (("aerr", GRID), ("ridge", "algo.grid={B: [1, 3]}")):
         with pytest.raises(InterruptedError):
-            run(planned(*OWN, f"algo={algo}", grid, "pilot=8"))
+            journaled(planned(*OWN, f"algo={algo}", grid, "pilot=8"))
     pilot = passes["aerr"][0].pilot
     assert len(set(pilot)) == 8
     for fold in passes["aerr"]:
@@ -121,9 +118,7 @@ def test_stacked_tables_keep_their_scales():
     ],
 )
 def test_impossible_pilots_are_refused(keys, said):
-    with pytest.raises(ConfigError) as refusal:
-        planned("dataset=diabetes", "k=4", *keys)
-    assert said in str(refusal.value)
+    assert said in refusal(ConfigError, planned, "dataset=diabetes", "k=4", *keys)
 
 
 def test_an_automatic_pilot_costs_up_to_a_tenth_of_all_attributes():

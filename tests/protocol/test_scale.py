@@ -16,8 +16,9 @@ from budgetreg.common.errors import ConfigError
 from budgetreg.protocol.repetitions import run_repetitions
 from budgetreg.protocol.spending import Spending
 from budgetreg.protocol.split import split_data
-from tests.cli.test_cli import one_line
+from tests.commands import one_line
 from tests.plans import configured, planned
+from tests.refusals import refusal
 from tests.tiers import slow_but
 
 KEYS = ("dataset=file", "k=4", "checkpoints=2", "tuning.folds=3")
@@ -150,9 +151,7 @@ def test_an_automatic_pilot_has_a_floor_and_a_ceiling(algo, d, rows, n):
 def test_a_wide_table_is_not_spent_on_the_pilot():
     assert pilot_of("aemr", 4800, 2308, 3000) == 0
     assert pilot_of("lasso", 4800, 2308, 3000) == 0
-    with pytest.raises(ConfigError) as refusal:
-        _ = pilot_of("aelr", 4800, 2308, 3000)
-    assert str(refusal.value) == (
+    assert refusal(ConfigError, pilot_of, "aelr", 4800, 2308, 3000) == (
         "pilot=auto: aelr needs 2 full rows of 2308 attributes first, which cost 4,616, more than a quarter of 4,800; "
         "use dataset.ranges=FILE, dataset.scale=max_abs or none, or pilot=2"
     )

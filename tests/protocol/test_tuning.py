@@ -13,13 +13,9 @@ NARROW = ["dataset=diabetes", "tuning.folds=2", "k=4", "checkpoints=2", "algo=ae
 GRID = "algo.grid={B: [0.01, 0.02], eta: [0.5, 1]}"
 
 
-def run(plan, repetitions=(0,)):
-    return journaled(plan, repetitions)
-
-
 def test_a_widened_grid_gives_the_result_of_the_larger_grid():
-    (result,) = run(planned(*NARROW, GRID, "tuning.widen=1"))
-    (narrow,) = run(planned(*NARROW, GRID, "tuning.widen=0"))
+    (result,) = journaled(planned(*NARROW, GRID, "tuning.widen=1"))
+    (narrow,) = journaled(planned(*NARROW, GRID, "tuning.widen=0"))
     assert "B:high" in narrow["run"]["edge"]
     assert "widened" not in narrow
     names = result.pop("widened").split()
@@ -31,7 +27,7 @@ def test_a_widened_grid_gives_the_result_of_the_larger_grid():
     words = narrow["run"]["edge"].split()
     assert names == [word.partition(":")[0] for word in words]
     grid = ", ".join([*(grown[word] for word in words), *([] if "eta" in names else ["eta: [0.5, 1]"])])
-    (asked,) = run(planned(*NARROW, f"algo.grid={{{grid}}}", "tuning.widen=0"))
+    (asked,) = journaled(planned(*NARROW, f"algo.grid={{{grid}}}", "tuning.widen=0"))
     assert result == asked
     assert result["run"]["attributes_tuning"] > narrow["run"]["attributes_tuning"]
 
@@ -40,10 +36,10 @@ def test_a_widened_grid_gives_the_result_of_the_larger_grid():
 def test_a_repetition_widens_alone_as_it_does_with_others():
     plan = planned(*NARROW, GRID, "tuning.at=each")
     assert plan.config.tuning.widen == 3
-    together = run(plan, [2, 0, 1])
+    together = journaled(plan, [2, 0, 1])
     assert all("B" in result["widened"] for result in together)
     alone = planned(*NARROW, GRID, "tuning.at=each", "backend.batch_size=1")
-    assert [run(alone, [number])[0] for number in (2, 0, 1)] == together
+    assert [journaled(alone, [number])[0] for number in (2, 0, 1)] == together
 
 
 @pytest.mark.parametrize(
