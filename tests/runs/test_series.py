@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 import budgetreg
 from budgetreg.common.errors import DataError
-from budgetreg.common.files import Damaged, digest
 from budgetreg.config.nested import variants
 from budgetreg.figures.specification import PLAIN
-from budgetreg.runs import manifest
 from budgetreg.runs.series import find_folders, read_series
 from budgetreg.runs.tables import CURVES, columns
 from tests.figures.drawn import drawn
-from tests.written_runs import edit_manifest, edit_table, write_run
+from tests.written_runs import edit_table, write_run
 
 
 def labels(*folders: Path) -> list[str]:
@@ -141,20 +139,6 @@ def test_floats_are_read_back_exactly(tmp_path: Path) -> None:
     values = [0.1 + 0.2, 1 / 3, 2.225073858507203e-308]
     edit_table(folder / "curves.csv", test_relative=values)
     assert read_series([folder])[0].points["test_relative"].tolist() == values
-
-
-@pytest.mark.parametrize("content", [b"", b"algo,dataset,k\n", b",aelr,m,4,0,ten,40,1,1,\n", b"\xff\xfe\x00"])
-def test_curves_that_were_changed_are_refused_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
-    monkeypatch.setattr(manifest, "_PAUSE", 0)
-    folder = write_run(tmp_path / "run")
-    edit_manifest(folder, tables={name: digest((folder / name).read_bytes()) for name in ("curves.csv", "runs.csv")})
-    assert read_series([folder])
-    (folder / "curves.csv").write_bytes(content)
-    with pytest.raises(Damaged, match=r"curves\.csv is damaged") as caught:
-        read_series([folder])
-    assert "\n" not in str(caught.value)
 
 
 def test_curves_without_a_finished_repetition_are_refused(tmp_path: Path) -> None:
