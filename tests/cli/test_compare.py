@@ -91,7 +91,8 @@ def priced(folder: Path, price: float, unit: str | None = "EUR") -> Path:
     """Give the attributes of a run prices."""
     edit_table(folder / "curves.csv", cost=lambda curves: price * curves["attributes"])
     config = json.loads((folder / "manifest.json").read_text())["config"]
-    edit_manifest(folder, config={**config, "dataset": {"costs": "prices.csv", "unit": unit}})
+    dataset = {**config["dataset"], "costs": "prices.csv", "unit": unit}
+    edit_manifest(folder, config={**config, "dataset": dataset})
     return folder
 
 

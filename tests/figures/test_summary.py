@@ -4,7 +4,7 @@ from io import StringIO
 from math import nan
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 from rich.console import Console
 from rich.table import Table
@@ -14,10 +14,10 @@ from budgetreg.cli.console import console
 from budgetreg.figures.captions import rounded_texts, with_interval
 from budgetreg.figures.tables import comparison_tables, run_table
 from budgetreg.runs.series import read_series
-from budgetreg.runs.tables import CURVES, columns
-from tests.written_runs import edit_table, write_run_manifest
+from tests import written_runs
+from tests.written_runs import edit_table
 
-CORES = {"lasso": {"core": "offline"}, "ridge": {"core": "offline"}}  # they see full rows
+CORES = {"lasso": {"algo__core": "offline"}, "ridge": {"algo__core": "offline"}}  # they see full rows
 
 
 def text(table: Table) -> str:
@@ -41,25 +41,18 @@ def write_run(
     svr: float | None = None,
 ) -> Path:
     """Write a run whose repetitions end at the given relative errors."""
-    rows = [
-        ("", algo, dataset, 4, repetition, 100 * at, 400 * at, 2 * last, last + (checkpoints - at) / 10, rate, svr)
-        for repetition, last in enumerate(relative)
-        for at in range(1, checkpoints + 1)
-    ]
-    folder.mkdir(parents=True)
-    pd.DataFrame(rows, columns=list(columns(of_subspaces=False)[CURVES])).to_csv(folder / "curves.csv", index=False)
-    repetitions = len(relative)
-    runs = {
-        "repetition": range(repetitions),
-        "p_B": [2.0] * repetitions,
-        "p_eta": [0.5 * (1 + repetition) for repetition in range(repetitions)],
-        "edge": ["eta:low"] + [""] * (repetitions - 1),
-        "attributes_mean": 3.75,
-        "attributes_max": 4,
-    }
-    pd.DataFrame(runs).to_csv(folder / "runs.csv", index=False)
-    config = {"algo": {"name": algo, **CORES.get(algo, {})}, "dataset": {"name": dataset}}
-    write_run_manifest(folder, config, 784)
+    n, at = len(relative), np.arange(1, checkpoints + 1)
+    written_runs.write_run(folder, algo, dataset, repetitions=n, examples=100 * at, **CORES.get(algo, {}))
+    edit_table(
+        folder / "curves.csv",
+        attributes=lambda curves: 4 * curves["examples"],
+        test_mse=2 * np.repeat(relative, checkpoints),
+        test_relative=np.add.outer(relative, (checkpoints - at) / 10).ravel(),
+        test_error_rate=rate,
+        test_svr_loss=svr,
+    )
+    edge = ["eta:low"] + [""] * (n - 1)
+    edit_table(folder / "runs.csv", p_eta=0.5 * np.arange(1, n + 1), edge=edge, attributes_mean=3.75, attributes_max=4)
     return folder
 
 
