@@ -16,14 +16,9 @@ from tests.refusals import refusal
 
 TINY = {"algo": "aelr", "k": 4, "repetitions": 2, "checkpoints": 3}
 TINY |= {"tuning": "fixed", "tuning.B": 2, "tuning.eta": 0.01}
+pytestmark = pytest.mark.usefixtures("here")
 FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 4)), columns=["a", "b", "c", "y"])
 OWN = {"algo": "aemr", "dataset": "file", "dataset.path": "table.csv", "k": 2}
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_a_run_returns_its_tables(here: Path) -> None:
@@ -46,7 +41,7 @@ def test_the_command_and_the_call_leave_the_same_bytes(here: Path, capsys: pytes
 
 
 @pytest.mark.usefixtures("sketched")
-def test_a_call_resumes_an_unfinished_run(here: Path) -> None:
+def test_a_call_resumes_an_unfinished_run() -> None:
     few = budgetreg.run({**TINY, "repetitions": 1, "out": "run"})
     journal = (few.folder / "journal.jsonl").read_bytes()
     more = budgetreg.run({**TINY, "out": "run"}, draw=True)

@@ -32,14 +32,8 @@ KEYS = {
     "checkpoints": 1,
     "repetitions": 5,
 }
+pytestmark = pytest.mark.usefixtures("here", "sketched")
 LINE = "advise total=1500 algo=aelr,ridge k=2,4,8,all " + " ".join(f"{key}={value}" for key, value in KEYS.items())
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sketched: None) -> Path:
-    """Work in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture
@@ -120,7 +114,7 @@ def test_the_advice_ends_with_the_command_that_follows_it(capsys: pytest.Capture
     assert f"{best['learner']} on diabetes, learned from " in capsys.readouterr().out
 
 
-def test_all_stands_for_the_number_of_attributes(here: Path) -> None:
+def test_all_stands_for_the_number_of_attributes() -> None:
     choices = {"dataset": "diabetes", "algo": "aemr", "total": 300}
     one, other = (library.fit({**choices, "k": k, "out": f"k{k}"}) for k in ("all", 10))
     assert (one.folder / "model.npz").read_bytes() == (other.folder / "model.npz").read_bytes()
@@ -150,7 +144,7 @@ def test_learners_whose_tuning_is_not_paid_for_are_left_out(call: Call, planned:
 
 @pytest.mark.usefixtures("few_trees", "short_chains")
 @pytest.mark.parametrize("rows", [11, 40])
-def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(rows: int, call: Call, here: Path) -> None:
+def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(rows: int, call: Call) -> None:
     """Of few rows no draw may have it; of more, only one of them may have a value."""
     X = np.random.default_rng(0).normal(size=(rows, 8))
     frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(y=X.sum(axis=1))
@@ -161,7 +155,7 @@ def test_an_attribute_that_boosting_never_sees_is_no_reason_to_stop(rows: int, c
 
 
 @pytest.mark.usefixtures("few_trees", "short_chains")
-def test_boosting_pays_for_values_that_exist(call: Call, here: Path) -> None:
+def test_boosting_pays_for_values_that_exist(call: Call) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 6))
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=X.sum(axis=1))
@@ -174,7 +168,7 @@ def test_boosting_pays_for_values_that_exist(call: Call, here: Path) -> None:
     assert rows.loc["2"].tolist() == [60, 90]
 
 
-def test_boosting_is_no_rival_where_predictions_see_few_attributes(call: Call, here: Path) -> None:
+def test_boosting_is_no_rival_where_predictions_see_few_attributes(call: Call) -> None:
     X = np.random.default_rng(0).normal(size=(40, 3))
     pd.DataFrame(X, columns=list("abc")).assign(y=X.sum(axis=1)).to_csv("table.csv", index=False)
     words = "advise dataset=file dataset.path=table.csv total=60 k=2 algo=fixed_subset repetitions=2 predict_k=1"
@@ -182,7 +176,7 @@ def test_boosting_is_no_rival_where_predictions_see_few_attributes(call: Call, h
 
 
 @pytest.mark.slow
-def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(call: Call, here: Path) -> None:
+def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(call: Call) -> None:
     """The target is no linear function: the sign of one attribute, turned by that of another."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
@@ -211,7 +205,7 @@ def test_boosting_on_the_same_rows_is_named_if_it_is_clearly_ahead(call: Call, h
 
 
 @pytest.mark.slow
-def test_groups_and_free_attributes_count_as_in_runs(here: Path) -> None:
+def test_groups_and_free_attributes_count_as_in_runs() -> None:
     """Two of six attributes are free, and two are bought together: a full row is three purchases, for 6 EUR."""
     X = np.random.default_rng(0).normal(size=(60, 6)).round(3)
     pd.DataFrame(X, columns=list("abcdef")).assign(y=X.sum(axis=1)).to_csv("own.csv", index=False)

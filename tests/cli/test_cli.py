@@ -24,6 +24,7 @@ from budgetreg.runs import runner
 from budgetreg.runs.runner import Choices
 from tests.commands import NO_CHOICES, Answer, Call, one_line, process
 
+pytestmark = pytest.mark.usefixtures("here")
 HEAVY = {"numpy", "hydra", "omegaconf"}
 
 
@@ -50,9 +51,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[Plan]:
         ("status .", 3, "holds no run", HEAVY),
     ],
 )
-def test_what_computes_nothing_loads_nothing_heavy(
-    here: Path, words: str, code: int, said: str, heavy: set[str]
-) -> None:
+def test_what_computes_nothing_loads_nothing_heavy(words: str, code: int, said: str, heavy: set[str]) -> None:
     answer = process(*words.split(), PYTHONPROFILEIMPORTTIME="1")
     assert answer.returncode == code
     assert said in answer.stdout + answer.stderr
@@ -108,9 +107,7 @@ def test_a_sweep_gives_each_cell_a_folder(call: Call, here: Path, executed: list
     assert list(here.iterdir()) == []
 
 
-def test_a_sweep_prints_common_notices_once(
-    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch, executed: list[Plan]
-) -> None:
+def test_a_sweep_prints_common_notices_once(call: Call, monkeypatch: pytest.MonkeyPatch, executed: list[Plan]) -> None:
     execute = runner.execute
 
     def noted(plan: Plan, draw: Any) -> runner.RunOutcome:
@@ -131,7 +128,7 @@ def test_a_sweep_prints_common_notices_once(
     ]
 
 
-def test_a_sweep_over_a_group_of_learners(call: Call, here: Path, executed: list[Plan]) -> None:
+def test_a_sweep_over_a_group_of_learners(call: Call, executed: list[Plan]) -> None:
     call("run -m algo=all_full,aer k=4")
     assert [plan.config.algo.name for plan in executed] == ["lasso", "online_lasso", "online_ridge", "ridge", "aer"]
 
@@ -149,7 +146,7 @@ def test_a_sweep_over_a_group_of_learners(call: Call, here: Path, executed: list
     ],
 )
 def test_an_option_without_effect_gives_a_warning_outside_sweeps(
-    call: Call, here: Path, executed: list[Plan], line: str, said: str
+    call: Call, executed: list[Plan], line: str, said: str
 ) -> None:
     assert call(f"run {line}").err == (f"budgetreg: {said}\n" if said else "")
 
@@ -177,7 +174,7 @@ def test_a_recipe_is_a_sweep(call: Call, here: Path, executed: list[Plan]) -> No
 
 
 @pytest.mark.slow
-def test_combinations_that_a_recipe_omits_run_only_on_request(call: Call, here: Path, executed: list[Plan]) -> None:
+def test_combinations_that_a_recipe_omits_run_only_on_request(call: Call, executed: list[Plan]) -> None:
     line = "run experiment=gonen_2016/price algo=popca dataset=coins dataset.n=5000 repetitions=2"
     answer = call(line)
     assert len(executed) == 1
@@ -187,7 +184,7 @@ def test_combinations_that_a_recipe_omits_run_only_on_request(call: Call, here: 
     assert len(executed) == 1 + 4
 
 
-def test_a_full_temporary_folder_is_one_line(call: Call, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_temporary_folder_is_one_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -228,7 +225,6 @@ def test_dry_run_prints_the_bill_and_runs_nothing(call: Call, here: Path, execut
 )
 def test_how_a_run_ends_decides_the_exit_code(
     call: Call,
-    here: Path,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
     code: int,
@@ -257,7 +253,7 @@ def test_how_a_run_ends_decides_the_exit_code(
     [(TerminatedWorkerError("dead"), "a worker process"), (UncompletedJobError("dead"), "a job of the launcher")],
 )
 def test_a_job_of_a_launcher_that_dies_is_one_line(
-    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, who: str
+    call: Call, monkeypatch: pytest.MonkeyPatch, error: Exception, who: str
 ) -> None:
     def launcher(*_: object, **__: object) -> None:
         raise error
@@ -288,7 +284,7 @@ def test_a_job_of_a_launcher_that_dies_is_one_line(
     ],
 )
 def test_completion_offers_what_can_follow(
-    call: Call, here: Path, monkeypatch: pytest.MonkeyPatch, line: str, words: list[str]
+    call: Call, monkeypatch: pytest.MonkeyPatch, line: str, words: list[str]
 ) -> None:
     """The cursor is at the end of the line, or at a bar."""
     monkeypatch.setenv("COMP_LINE", line.replace("|", ""))
@@ -297,7 +293,7 @@ def test_completion_offers_what_can_follow(
     assert (answer.out.split(), answer.err) == (words, "")
 
 
-def test_completion_is_installed_for_the_command(call: Call, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_is_installed_for_the_command(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("run -sc install=bash").out.splitlines()[-1].endswith("-F hydra_bash_completion budgetreg")
 
 

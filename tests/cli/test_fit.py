@@ -28,10 +28,9 @@ NAIVE = "dataset=file dataset.path=own.csv algo=naive k=2 tuning=fixed tuning.B=
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write(table(), tmp_path)
-    return tmp_path
+def here(here: Path) -> Path:
+    write(table(), here)
+    return here
 
 
 def table() -> np.ndarray:
@@ -70,7 +69,7 @@ def test_rows_that_are_not_paid_for_change_nothing(here: Path) -> None:
     assert not np.array_equal(model(third.folder)["w"], model(results.folder)["w"])
 
 
-def test_the_model_is_ridge_of_the_rows_that_were_paid_for(here: Path) -> None:
+def test_the_model_is_ridge_of_the_rows_that_were_paid_for() -> None:
     """All rows, with a radius that binds nothing: least squares by another route."""
     folder = budgetreg.fit({**RIDGE, "total": N * D, "tuning.B": 100}).folder
     X, y = table()[:, :D], table()[:, D]
@@ -81,7 +80,7 @@ def test_the_model_is_ridge_of_the_rows_that_were_paid_for(here: Path) -> None:
     assert learned["b"] - learned["c"] @ learned["w"] == pytest.approx(solution[0], rel=1e-4)
 
 
-def test_no_error_is_reported(here: Path, call: Call) -> None:
+def test_no_error_is_reported(call: Call) -> None:
     said = call(f"fit {NAIVE} out=mine")
     curves = budgetreg.load("mine").curves
     assert len(curves) == 1
@@ -237,7 +236,7 @@ def test_predictions_say_where_they_come_from(here: Path, call: Call) -> None:
     )
 
 
-def test_python_predicts_for_a_frame_by_the_names_of_its_columns(here: Path, call: Call) -> None:
+def test_python_predicts_for_a_frame_by_the_names_of_its_columns(call: Call) -> None:
     folder = budgetreg.fit(RIDGE).folder
     frame = pd.read_csv("own.csv")
     call(f"predict {folder} own.csv out=predicted.csv")
@@ -268,9 +267,7 @@ def test_the_table_that_was_learned_from_is_known_whatever_is_bought_together(he
 
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("centring", slow_but([{}], [{}, {"dataset.center": "none", "intercept": "none"}]))
-def test_rows_with_holes_are_predicted_by_what_is_known_of_them(
-    here: Path, call: Call, centring: dict[str, str]
-) -> None:
+def test_rows_with_holes_are_predicted_by_what_is_known_of_them(call: Call, centring: dict[str, str]) -> None:
     """As the estimator does; the words for missing values are those of the fit."""
     keys = {key: value for key, value in RIDGE.items() if not key.startswith("tuning")}
     folder = budgetreg.fit({**keys, **centring, "algo": "aemr", "k": 3, "dataset.missing_values": ["?"]}).folder

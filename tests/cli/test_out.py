@@ -43,10 +43,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def here(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def here(whole: Path, here: Path) -> Path:
+    return Path(shutil.copytree(whole, here, dirs_exist_ok=True))
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -19,11 +19,10 @@ OTHER = CREATE.replace("trial", "other")
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "patients.csv").write_text(TABLE)
-    (tmp_path / "prices.csv").write_text(PRICES)
-    return tmp_path
+def here(here: Path) -> Path:
+    (here / "patients.csv").write_text(TABLE)
+    (here / "prices.csv").write_text(PRICES)
+    return here
 
 
 def filled(order: Path, value: str, lines: slice = slice(None)) -> None:
@@ -163,7 +162,7 @@ def test_mistakes_are_one_line(here: Path, call: Call, words: str, code: int, sa
     assert (here / "trial.db").read_bytes() == before
 
 
-def test_an_order_that_cannot_be_written_is_not_lost(here: Path, call: Call) -> None:
+def test_an_order_that_cannot_be_written_is_not_lost(call: Call) -> None:
     call(CREATE)
     answer = call("study ask trial.db spend=30 out=nowhere/order.csv", 2)
     assert answer.err.startswith("budgetreg: cannot write ")

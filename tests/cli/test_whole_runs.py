@@ -1,25 +1,21 @@
 """Whole runs of the command: the same bytes with any workers, batches, backend and launcher."""
 
 import json
-import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from budgetreg.cli.app import main
-from tests.commands import process
+from tests.commands import Call, process
 from tests.runs.test_runner import alive, children, wait_until
 
 pytestmark = pytest.mark.slow
 COMMAND = str(Path(sys.executable).with_name("budgetreg"))
 LEARNERS = ["aer", "ddaelr_two_phase", "online_lasso", "ridge"]  # one of each kind
 QUICK = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.9"
-LONGER = "repetitions=2 checkpoints=3 tuning.folds=2 dataset.test_fraction=0.7"
 CELLS = f"-m algo=aerr,aer k=5 algo.average=suffix tuning.at=each {QUICK}"
 
 
@@ -32,26 +28,11 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def budgetreg(tmp_path, monkeypatch, capfd, undrawn):
-    """Call the command in an empty folder, with its own home: here without figures, or `installed` in a process."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-    def call(line, check=0):
-        capfd.readouterr()
-        code = main(shlex.split(line))
-        said = capfd.readouterr()
-        assert code == check, said.out + said.err
-        return SimpleNamespace(stdout=said.out, stderr=said.err)
-
-    def installed(line, check=0):
-        done = subprocess.run([COMMAND, *shlex.split(line)], capture_output=True, text=True, timeout=300)
-        assert done.returncode == check, done.stdout + done.stderr
-        return done
-
-    call.installed = installed
-    return call
+def own_places(here: Path, undrawn: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work without figures in an empty folder, with a home and a cache of our own."""
+    monkeypatch.setenv("HOME", str(here / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    return here
 
 
 @pytest.mark.parametrize(
@@ -95,11 +76,13 @@ def test_no_worker_of_a_launcher_outlives_a_killed_command(here: Path) -> None:
     wait_until(lambda: not any(map(alive, started)))
 
 
-def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
+def test_learners_of_each_kind_stay_within_the_budget(own_places: Path, call: Call) -> None:
     enough = "repetitions=2 checkpoints=3 dataset.test_fraction=0.5 tuning.folds=3"  # 183 examples
-    budgetreg.installed(f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all")
+    installed = [COMMAND, *f"run -m algo={','.join(LEARNERS)} k=4 {enough} out=all".split()]
+    done = subprocess.run(installed, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
     for algo in LEARNERS:
-        folder = tmp_path / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
+        folder = own_places / "all" / f"algo={algo},checkpoints=3,dataset.test_fraction=0.5,k=4,tuning.folds=3"
         assert {path.name for path in folder.iterdir()} >= {
             "curves.csv",
             "runs.csv",
@@ -126,23 +109,25 @@ def test_learners_of_each_kind_stay_within_the_budget(budgetreg, tmp_path):
         manifest = json.loads((folder / "manifest.json").read_text())
         assert manifest["config"]["algo"]["name"] == algo
         assert manifest["status"] == "complete"
-    budgetreg("plot all")
-    assert (tmp_path / "all" / "curves.png").stat().st_size > 10_000
+    call("plot all")
+    assert (own_places / "all" / "curves.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("algo", ["aelr", "baseline"])
-def test_a_run_with_missing_values_has_the_same_bytes_in_two_calls_and_is_verified(budgetreg, tmp_path, algo):
+def test_a_run_with_missing_values_has_the_same_bytes_in_two_calls_and_is_verified(
+    own_places: Path, call: Call, algo: str
+) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(2, 1, size=(150, 5))
     frame = pd.DataFrame(X, columns=list("abcde")).assign(y=X @ [1, -1, 2, 0, 0.5] + rng.normal(size=150))
     frame = frame.mask(rng.random(frame.shape) < [*[0.1] * 5, 0])
-    frame.to_csv(tmp_path / "own.csv", index=False)
-    frame.dropna().to_csv(tmp_path / "whole.csv", index=False)
+    frame.to_csv(own_places / "own.csv", index=False)
+    frame.dropna().to_csv(own_places / "whole.csv", index=False)
     line = f"run algo={algo} dataset=file dataset.path=own.csv dataset.missing=unavailable dataset.costs=equal k=2"
     line += " repetitions=2 checkpoints=3 tuning.folds=2"
-    assert budgetreg(f"{line} out=once").stderr.count("missing completely at random") == 1
-    budgetreg(f"{line} n_jobs=2 out=twice repetitions=1")
-    budgetreg(f"{line} n_jobs=2 out=twice")
-    assert (tmp_path / "twice" / "curves.csv").read_bytes() == (tmp_path / "once" / "curves.csv").read_bytes()
-    budgetreg("verify once")
-    assert len(budgetreg("predict once whole.csv").stdout.split()) == 1 + len(frame.dropna())
+    assert call(f"{line} out=once").err.count("missing completely at random") == 1
+    call(f"{line} n_jobs=2 out=twice repetitions=1")
+    call(f"{line} n_jobs=2 out=twice")
+    assert (own_places / "twice" / "curves.csv").read_bytes() == (own_places / "once" / "curves.csv").read_bytes()
+    call("verify once")
+    assert len(call("predict once whole.csv").out.split()) == 1 + len(frame.dropna())

@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from budgetreg.cli.app import main
 from budgetreg.cli.run import read_words
 from budgetreg.config.composition import pasted
+from tests.commands import Call
 from tests.tiers import slow_but
 
+pytestmark = pytest.mark.usefixtures("here")
 NAMES = [
     *("1_1", "1e3", "true", "null", "0x1", "007", "1.0", "+1", "2024_01_15", "nan", "-5", ".5", "a b"),
     *("Größe", "é", "日本", "µg/l", "€", "daten/größe.csv", "\udce9.csv"),
@@ -47,12 +48,8 @@ def test_numbers_stay_numbers_where_none_is_a_name() -> None:
 
 
 @pytest.mark.parametrize("values", slow_but(["1_1,2_2"], ["1_1,2_2", "choice(1_1,2_2)", "'1_1','2_2'"]))
-def test_a_sweep_has_the_folders_that_were_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], values: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["run", "-m", "algo=naive", "k=4", f"out={values}", "--dry-run"]) == 0
-    said = capsys.readouterr().out
+def test_a_sweep_has_the_folders_that_were_typed(call: Call, values: str) -> None:
+    said = call(shlex.join(["run", "-m", "algo=naive", "k=4", f"out={values}", "--dry-run"])).out
     assert re.findall(r"(?m)^folder +(\S+)", said) == ["1_1/algo=naive,k=4", "2_2/algo=naive,k=4"]
 
 
@@ -78,48 +75,40 @@ def test_a_shell_reads_hints_as_python_does() -> None:
 @pytest.mark.parametrize(
     "word", ["dataset.path=it's/t.csv", "dataset.path='it's/t.csv'", "dataset.drop=[a (b)]", "dataset.drop=[c,]"]
 )
-def test_the_hint_of_a_refused_word_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], word: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_hint_of_a_refused_word_works(call: Call, word: str) -> None:
     Path("it's").mkdir()
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 5)), columns=["a (b)", "c", "d", "e", "y"])
     frame.to_csv("it's/t.csv", index=False)
     path = [] if word.startswith("dataset.path") else ['dataset.path="it\'s/t.csv"']
-    line = ["run", "dataset=file", *path, "algo=naive", "k=2", "tuning=fixed", "tuning.B=1", "--dry-run"]
-    assert main([*line, word]) == 2
-    hint = capsys.readouterr().err.partition("put special characters in quotes: ")[2]
-    assert main([*line, *shlex.split(hint)]) == 0
+    line = shlex.join(["run", "dataset=file", *path, "algo=naive", "k=2", "tuning=fixed", "tuning.B=1", "--dry-run"])
+    hint = call(f"{line} {shlex.quote(word)}", 2).err.partition("put special characters in quotes: ")[2]
+    call(f"{line} {hint}")
 
 
 @pytest.mark.parametrize(
     ("key", "text", "code"), [("n_jobs", "2", 0), ("k", "4", 0), ("seed", "x", 2), ("out", "1_1", 0)]
 )
 def test_what_an_interpolation_gives_is_read_as_if_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], key: str, text: str, code: int
+    monkeypatch: pytest.MonkeyPatch, call: Call, key: str, text: str, code: int
 ) -> None:
     monkeypatch.setenv("GIVEN", text)
-    monkeypatch.chdir(tmp_path)
-    assert main(["run", "algo=naive", f"{key}=${{oc.env:GIVEN}}", "--dry-run"]) == code
-    assert key != "out" or re.search(r"(?m)^folder +1_1\s*$", capsys.readouterr().out)
+    answer = call(f"run algo=naive {key}=${{oc.env:GIVEN}} --dry-run", code)
+    assert key != "out" or re.search(r"(?m)^folder +1_1\s*$", answer.out)
 
 
 @pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("ending", slow_but([".csv"], [".csv", ".parquet"]))
-def test_a_column_named_null_is_never_taken_for_no_choice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ending: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_column_named_null_is_never_taken_for_no_choice(here: Path, call: Call, ending: str) -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4)), columns=["a", "null", "b", "y"])
     if ending == ".csv":
         frame.to_csv("t.csv", index=False)
     else:
         pytest.importorskip("pyarrow")
         frame.to_parquet("t.parquet")
-    line = ["fit", "dataset=file", f"dataset.path=t{ending}", "algo=aemr", "total=40", "k=2"]
-    assert main([*line, "dataset.target=null"]) == 3
-    first, last = capsys.readouterr().err.partition("write ")[2].strip().split(" or ")
+    line = f"fit dataset=file dataset.path=t{ending} algo=aemr total=40 k=2"
+    said = call(f"{line} dataset.target=null", 3).err
+    first, last = said.partition("write ")[2].strip().split(" or ")
     for name, hint in (("y", first), ("null", last)):
-        assert main([*line, *shlex.split(hint), f"out=of {name}"]) == 0
-        with np.load(tmp_path / f"of {name}" / "model.npz") as model:
+        call(f"{line} {hint} 'out=of {name}'")
+        with np.load(here / f"of {name}" / "model.npz") as model:
             assert str(model["target"]) == name

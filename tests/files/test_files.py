@@ -104,10 +104,7 @@ def test_the_name_of_an_unknown_user_stays_in_a_path(monkeypatch: pytest.MonkeyP
     ],
 )
 @pytest.mark.parametrize("path", ["x" * 300 + ".csv", "~x/..", "circle.csv"])
-def test_odd_paths_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, path: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_odd_paths_are_one_line(here: Path, capsys: pytest.CaptureFixture[str], words: str, path: str) -> None:
     Path("table.csv").write_text("a,b,c,y\n" + "1,2,3,4\n2,3,4,5\n3,1,2,0\n" * 9)
     Path("circle.csv").symlink_to("circle.csv")
     assert main(words.format(path).split()) in (2, 3)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from budgetreg.cli import app
 from budgetreg.cli.arguments import parsed
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.config import catalogue
+from tests.commands import Call
 from tests.pages.written import PAGES, ROOT, commands, name
 
 WITH_COMMANDS = [page for page in PAGES if commands(page) and ROOT / "results" not in page.parents]
@@ -34,10 +36,9 @@ def test_options_exist(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if name(page) not in ELSEWHERE], ids=name)
 def test_no_command_is_a_mistake(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without_work(monkeypatch)
-    monkeypatch.chdir(tmp_path)
     for command in commands(page):
         code = app.main(list(planned(command.words)))
         printed = " ".join(capsys.readouterr().err.split())
@@ -56,12 +57,9 @@ def test_no_command_is_a_mistake(
         "list learners",
     ],
 )
-def test_a_mistake_is_noticed(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_is_noticed(words: str, here: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     without_work(monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    assert app.main(list(planned(tuple(words.split())))) == 2, capsys.readouterr()
+    call(shlex.join(planned(tuple(words.split()))), 2)
 
 
 def planned(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -22,8 +22,7 @@ MODULES = sorted(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name)
-def test_pages_print_what_they_say(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_pages_print_what_they_say(page: Path, here: Path) -> None:
     examples = re.sub(r"^```(python|pycon)?$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     test = doctest.DocTestParser().get_doctest(examples, {}, page.name, str(page), 0)
     assert doctest.DocTestRunner().run(test).failed == 0

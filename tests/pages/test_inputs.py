@@ -49,13 +49,12 @@ def test_a_file_that_no_command_makes_is_found(text: str, found: int) -> None:
     assert len(unmade(text)) == found
 
 
-def test_the_laboratory_writes_the_tables_that_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_laboratory_writes_the_tables_that_the_page_shows(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(LABORATORY.parent)
     monkeypatch.setattr(sys, "argv", [str(LABORATORY)])
     runpy.run_path(str(LABORATORY), run_name="__main__")
-    assert {path.name for path in tmp_path.iterdir()} == TABLES
+    assert {path.name for path in here.iterdir()} == TABLES
     text = PAGE.read_text(encoding="utf-8")
     for name in ("patients.csv", "prices.csv"):
-        head = "".join(f"    {line}\n" for line in (tmp_path / name).read_text(encoding="utf-8").splitlines()[:3])
+        head = "".join(f"    {line}\n" for line in (here / name).read_text(encoding="utf-8").splitlines()[:3])
         assert f"$ head -3 {name}\n{head}" in text
