@@ -5,15 +5,12 @@ import pytest
 
 from budgetreg.algorithms.aemr import TargetRegressionLearner
 from budgetreg.algorithms.factors import FactorRegression
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.common.streams import BLOCK
 from budgetreg.data.distributions import PowerLaw
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table, WithIntercept
 from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.columns import Rescaled, equal_values, variance
 from budgetreg.revealed.designs import fixed_size
-from tests.learners.problems import line, shuffled
+from tests.learners.problems import fit, line, shuffled
 from tests.tiers import slow_but
 
 LEARNERS = {
@@ -26,12 +23,11 @@ each_learner = pytest.mark.parametrize("name", slow_but(["regression"], list(LEA
 def fitted(name, X, y, k, pilot=0, centred=False, intercept=False, raw=True):
     """Return the regressor (d,), the intercept, and the reveals of each attribute (d,), without the pilot."""
     order = shuffled(1, len(y))
-    m = len(y) - pilot
-    accessor = Accessor(Table(X, y), order[:, pilot:], 1, k, [m], pilot=order[:, :pilot], itemised=True)
-    given = SideInformation(k, centred=centred, intercept=intercept, zero_is_meaningful=raw)
-    ((_, output),) = LEARNERS[name]().fit(accessor, {}, [m], [np.random.default_rng(3)], given)
-    W, b = output[:2] if isinstance(output, WithIntercept) else (output, np.zeros((1, 1)))
-    return W[0, :, 0], b[0, 0], accessor.bill().reveals.until()[0, 0]
+    given = {"centred": centred, "intercept": intercept, "zero_is_meaningful": raw}
+    run = {"given": given, "pilot": order[:, :pilot], "itemised": True}
+    outputs, accessor = fit(LEARNERS[name](), X, y, order[:, pilot:], k, **run)
+    (output,) = outputs.values()
+    return output.regressors[0, :, 0], output.intercept[0, 0], accessor.bill().reveals.until()[0, 0]
 
 
 def test_equal_values_are_counted_in_each_stream():

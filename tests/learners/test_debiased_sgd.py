@@ -6,14 +6,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.sportisse_2020 import DebiasedGradient, debiased_gradient, debiased_sgd
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.testing import checks
 from budgetreg.testing.certificates import CheckError
 from budgetreg.testing.checks import Recorder
 from budgetreg.testing.oracles import DebiasedOracle
+from tests.learners.problems import fit
 
 
 def example(d=5, seed=0):
@@ -62,9 +60,8 @@ def test_replicas_equal_the_listing(mask):
     X = rng.normal(size=(m, d))
     y = X @ np.linspace(-1, 1, d)
     etas, log = np.array([0.01, 0.03]), Recorder(d)
-    accessor = Accessor(Table(X, y), np.arange(m)[None], 2, k, [1, 7, m], log=log)
-    learner = DebiasedGradient(name="debiased", mask=mask)
-    outputs = dict(learner.fit(accessor, {"eta": etas}, [1, 7, m], [rng], SideInformation(k)))
+    run = {"settings": {"eta": etas}, "rngs": [rng], "log": log}
+    outputs, _ = fit(DebiasedGradient(name="debiased", mask=mask), X, y, np.arange(m)[None], k, [1, 7, m], **run)
     shown = log.seen()[1].reshape(m, k)
     for g, eta in enumerate(etas):
         listed = list(debiased_sgd(X, y, list(shown), eta, mask))
@@ -75,8 +72,6 @@ def test_replicas_equal_the_listing(mask):
 def test_steps_that_diverge_leave_the_others():
     rng, m, d, k = np.random.default_rng(0), 400, 6, 2
     X = rng.normal(size=(m, d))
-    accessor = Accessor(Table(X, X[:, 0]), np.arange(m)[None], 2, k, [m])
-    learner = DebiasedGradient(name="debiased", mask="subset")
-    ((_, W),) = learner.fit(accessor, {"eta": np.array([0.002, 1e3])}, [m], [rng], SideInformation(k))
-    assert np.isfinite(W[0, :, 0]).all()
-    assert not np.isfinite(W[0, :, 1]).all()
+    learner, settings = DebiasedGradient(name="debiased", mask="subset"), {"eta": [0.002, 1e3]}
+    outputs, _ = fit(learner, X, X[:, 0], np.arange(m)[None], k, settings=settings, rngs=[rng])
+    assert np.isfinite(outputs[m][0]).all(axis=0).tolist() == [True, False]

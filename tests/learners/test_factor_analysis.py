@@ -12,8 +12,8 @@ from budgetreg.algorithms.factors import FactorAnalysis as Aefa
 from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend, kept, products
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
 from budgetreg.data.distributions import BiasedCoins, Hadamard, Spike
-from tests.learners.problems import likelihood, shuffled
-from tests.learners.test_factors import AEFA, fitted, line
+from tests.learners.problems import fit, likelihood, shuffled
+from tests.learners.test_factors import AEFA, line
 
 
 def model(d, q, seed=0):
@@ -33,7 +33,8 @@ def seen_of(X, n, rng):
 def aefa(X, k, n, F=5, orders=None, **options):
     """Return subspaces (F, d, n), one per order of the examples."""
     orders = shuffled(F, len(X)) if orders is None else orders
-    outputs, _ = fitted(Aefa, X, np.zeros(len(X)), orders, k, n_components=n, **{**AEFA, **options})
+    learner = Aefa(name="test", n_components=n, **{**AEFA, **options})
+    outputs, _ = fit(learner, X, np.zeros(len(X)), orders, k)
     return outputs[len(X)][:, 0]
 
 
@@ -189,8 +190,8 @@ def test_data_without_factors_lose_at_most_twice_popca(kind, n, k, repetitions):
         data = kind.draw(0, repetition)
         X, C = data.X * data.scale, kind.second_moment(0, repetition)
         loss += lost(C, aefa(X, k, n, F=1))
-        options = {"n_components": n, "update": "active"}
-        outputs, _ = fitted(SecondMomentLearner, X, np.zeros(len(X)), shuffled(1, len(X)), k, **options)
+        popca = SecondMomentLearner(name="popca", n_components=n, update="active")
+        outputs, _ = fit(popca, X, np.zeros(len(X)), shuffled(1, len(X)), k)
         popca_loss += lost(C, outputs[len(X)][:, 0])
     assert loss <= 2 * popca_loss + 0.01 * repetitions * np.trace(C)
 

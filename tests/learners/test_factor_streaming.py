@@ -17,13 +17,10 @@ from budgetreg.algorithms.factors.likelihood import (
     RevealedEntries,
     StepwiseEM,
 )
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.common.errors import ConfigError
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws
 from budgetreg.testing import checks
-from tests.learners.problems import likelihood
+from tests.learners.problems import fit, likelihood, shuffled
 
 RIDGE, PSEUDO, NOISE, LEAST = (getattr(STREAM_PENALTY, name) for name in ("ridge", "pseudo", "noise", "least"))
 
@@ -114,16 +111,13 @@ def examples(m, d=12, seed=0):
     return X + rng.normal(size=(m, d)) * np.linspace(0.2, 0.6, d)
 
 
-def fitted(X, streams=(0,), checkpoints=None, k=5, available=None, **options):
-    """Return {checkpoint: subspaces (F, d, n)}, and the accessor."""
-    checkpoints = checkpoints or [len(X)]
-    orders = np.stack([np.random.default_rng([1, f]).permutation(len(X)) for f in streams])
-    accessor = Accessor(Table(X, np.zeros(len(X)), available=available), orders, 1, k, checkpoints, itemised=True)
-    rngs = [np.random.default_rng([3, f]) for f in streams]
+def fitted(X, k=5, available=None, **options):
+    """Return the subspace (d, n) of one stream, and the accessor."""
     options = {"n_components": 2, "n_factors": None, "design": "importance", **options}
     learner = StreamingFactorAnalysis(name="test", **options)
-    outputs = learner.fit(accessor, {}, checkpoints, rngs, SideInformation(k))
-    return {checkpoint: V[:, 0] for checkpoint, V in outputs}, accessor
+    run = {"table": {"available": available}, "itemised": True}
+    outputs, accessor = fit(learner, X, np.zeros(len(X)), shuffled(1, len(X)), k, **run)
+    return outputs[len(X)][0, 0], accessor
 
 
 def lost(X, V):
@@ -137,13 +131,13 @@ def lost(X, V):
 def test_a_planted_subspace_is_found(design, k):
     X = examples(6000)
     V, accessor = fitted(X, k=k, design=design)
-    assert lost(X, V[6000][0]) < 5e-3
+    assert lost(X, V) < 5e-3
     assert (accessor.bill().total == k * 6000).all()
 
 
 def test_units_do_not_change_the_subspace():
     X = examples(3000)
-    V, W = (fitted(data)[0][3000][0] for data in (X, 1e-9 * X))
+    V, W = (fitted(data)[0] for data in (X, 1e-9 * X))
     np.testing.assert_allclose(W @ W.T, V @ V.T, atol=1e-9)
 
 
@@ -164,14 +158,14 @@ def test_missing_values_are_left_out():
     X = examples(6000)
     there = np.random.default_rng(5).random(X.shape) < np.linspace(1, 0.3, 12)
     V, accessor = fitted(np.where(there, X, np.nan), available=there)
-    assert lost(X, V[6000][0]) < 5e-3
+    assert lost(X, V) < 5e-3
     np.testing.assert_array_equal(accessor.bill().total, np.minimum(there.sum(axis=1), 5).sum())
 
 
 @pytest.mark.parametrize("zeros", [1, 40, 300])
 def test_leading_zeros_change_nothing(zeros):
     V, _ = fitted(np.zeros((zeros, 12)))
-    np.testing.assert_allclose(V[zeros][0].T @ V[zeros][0], np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(V.T @ V, np.eye(2), atol=1e-12)
     model = StepwiseEM(np.random.default_rng(0), 12, 4)
     for _ in range(zeros):
         model.learn(np.zeros((3, 1), dtype=np.int64), np.zeros((3, 1)))

@@ -1,6 +1,7 @@
 """AEML and AEFA: other solvers of the same models, few examples, and independence of streams."""
 
 from copy import deepcopy
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,32 +11,16 @@ from budgetreg.algorithms.aemr import TargetRegressionLearner
 from budgetreg.algorithms.factors import FactorAnalysis, FactorRegression
 from budgetreg.algorithms.factors import posterior as chains
 from budgetreg.algorithms.factors.posterior import ArrangedValues, Posterior, draw_factors, posterior_moments
-from budgetreg.algorithms.learner import SideInformation
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import AttributeDraws, Block, Entries
 from budgetreg.revealed.columns import StandardisedEntries
 from budgetreg.testing import checks
-from tests.learners.problems import errors, handfuls, shuffled, table_error, table_handfuls
+from tests.learners.problems import fit, regressors, shuffled
 from tests.tiers import slow_but
 
 AEFA = dict(n_factors=None, design="importance", phase_one=0.05, mix=0.1, noise="each", kappa="auto")
 
 
-def fitted(kind, X, y, orders, k, checkpoints=None, pilot=None, seeds=None, centred=False, intercept=False, **options):
-    """Return {checkpoint: outputs} of a learner of this class, and the accessor."""
-    checkpoints = checkpoints or [orders.shape[1]]
-    accessor = Accessor(Table(X, y), orders, 1, k, checkpoints, pilot=pilot, itemised=True)
-    rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    given = SideInformation(k, centred=centred, intercept=intercept)
-    return dict(kind(name="test", **options).fit(accessor, {}, checkpoints, rngs, given)), accessor
-
-
-def aeml(X, y, orders, k, **options):
-    """Return the last outputs: regressors (F, d), and intercepts (F,)."""
-    outputs, _ = fitted(FactorRegression, X, y, orders, k, **{"n_factors": 5, **options})
-    last = outputs[orders.shape[1]]
-    return last.regressors[:, :, 0], last.intercept[:, 0]
+aeml = partial(regressors, FactorRegression)
 
 
 # The posterior
@@ -303,7 +288,7 @@ def test_outputs_are_of_accurate_moments(monkeypatch):
 
     monkeypatch.setattr(chains, "posterior_moments", noted)
     X, y = line(40, 6)
-    fitted(FactorRegression, X, y, shuffled(1, 40), 3, [4, 20, 40], n_factors=2)
+    fit(FactorRegression(name="test", n_factors=2), X, y, shuffled(1, 40), 3, [4, 20, 40])
     assert purposes == [False, True, True, True, False, True, False]  # after 4, 4, 8, 16, 20, 32 and 40 examples
 
 
@@ -312,9 +297,8 @@ def test_outputs_are_of_accurate_moments(monkeypatch):
 def test_no_draw_and_no_output_depends_on_the_checkpoints_before_it(learner):
     X, y = line(40, 6)
     # plans are due after 4, 8, 16 and 32 examples
-    (some, bill), (alone, other) = (
-        fitted(learner, X, y, shuffled(1, 40), 3, checkpoints, n_factors=2) for checkpoints in ([4, 20, 33, 40], [40])
-    )
+    run = learner(name="test", n_factors=2), X, y, shuffled(1, 40), 3
+    (some, bill), (alone, other) = (fit(*run, checkpoints, itemised=True) for checkpoints in ([4, 20, 33, 40], [40]))
     np.testing.assert_array_equal(some[40].regressors, alone[40].regressors)
     np.testing.assert_array_equal(bill.bill().reveals.until(), other.bill().reveals.until())
 
@@ -333,7 +317,8 @@ def test_units_rescale_the_regressor():
 def test_rarely_seen_and_constant_attributes_get_no_weight():
     m = 12
     X, y = line(m, 20)
-    outputs, accessor = fitted(FactorRegression, X, y, shuffled(3, m), 2, n_factors=5)
+    learner = FactorRegression(name="test", n_factors=5)
+    outputs, accessor = fit(learner, X, y, shuffled(3, m), 2, itemised=True)
     W, counts = outputs[m].regressors[:, :, 0], accessor.bill().reveals.until()[:, 0]
     assert (counts == 0).any() and (counts == 1).any()
     np.testing.assert_array_equal(W != 0, counts > 1)
@@ -348,22 +333,6 @@ def test_rarely_seen_and_constant_attributes_get_no_weight():
         np.testing.assert_allclose(b, constant)
 
 
-@handfuls
-def test_few_examples_give_at_most_1_2_times_the_mean_error(distribution, d, k, m, N):
-    def fitted(X, y, orders, pilot):
-        return aeml(X, y, orders, k, pilot=pilot, centred=True, intercept=True, n_factors=20)
-
-    assert max(errors(distribution, d, m, N, fitted)) <= 1.2
-
-
-@table_handfuls
-def test_few_rows_of_tables_give_at_most_1_2_times_the_mean_error(table, m, N):
-    def fitted(X, y, orders, pilot):
-        return aeml(X, y, orders, 4, pilot=pilot, centred=True, intercept=True, n_factors=20)
-
-    assert table_error(table, m, N, fitted) <= 1.2
-
-
 @pytest.mark.slow
 def test_draws_do_not_depend_on_checkpoints():
     """Nor do AEFA's outputs. AEML's chain continues at each checkpoint, so its later plans differ."""
@@ -376,9 +345,8 @@ def test_draws_do_not_depend_on_checkpoints():
         draws.plan(p, 0.1)
     np.testing.assert_array_equal(np.concatenate([often.take(10), often.take(30)]), rarely.take(40))
     X, _ = line(700, 6)
-    options = {**AEFA, "n_components": 2}
-    once, paid = fitted(FactorAnalysis, X, np.zeros(700), shuffled(2, 700), 3, [700], **options)
-    twice, also = fitted(FactorAnalysis, X, np.zeros(700), shuffled(2, 700), 3, [5, 33, 256, 700], **options)
+    run = FactorAnalysis(name="test", n_components=2, **AEFA), X, np.zeros(700), shuffled(2, 700), 3
+    (once, paid), (twice, also) = (fit(*run, checkpoints, itemised=True) for checkpoints in ([700], [5, 33, 256, 700]))
     assert once[700].tobytes() == twice[700].tobytes()
     np.testing.assert_array_equal(paid.bill().reveals.until(), also.bill().reveals.until())
 
@@ -390,7 +358,8 @@ def test_rounding_does_not_change_the_mean_output():
     X, y = line(40, 5)
     F = 8
     w, v = (aeml(data, y, shuffled(F, 40), 3)[0] for data in (X, X.astype(np.float32).astype(np.float64)))
-    u, _ = aeml(X, y, shuffled(F, 40), 3, seeds=range(100, 100 + F))
+    rngs = [np.random.default_rng([3, f]) for f in range(100, 100 + F)]
+    u, _ = aeml(X, y, shuffled(F, 40), 3, rngs=rngs)
     for other in (v, u):
         error = np.sqrt((w.var(axis=0) + other.var(axis=0)) / F)
         assert (w != other).any()

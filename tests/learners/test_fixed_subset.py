@@ -6,11 +6,9 @@ from sklearn.linear_model import Ridge
 
 import budgetreg
 from budgetreg.algorithms.fixed_subset import FixedSubset, forward_selection
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.data.dataset import Groups
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.testing.checks import Recorder
+from tests.learners.problems import fit
 from tests.learners.test_imputation import cross_validated
 
 
@@ -22,16 +20,11 @@ def examples(m, d=10, seed=0):
     return 5 + X * np.geomspace(0.1, 10, d), y - 3
 
 
-def fitted(X, y, orders, k, checkpoints=None, streams=None, **given):
+def fitted(X, y, orders, k, checkpoints=None, *, centred=True, scaled=False, **run):
     """Return {checkpoint: outputs} of streams (F, m), and which cells were charged, (rows, attributes)."""
-    checkpoints, log = checkpoints or [orders.shape[1]], Recorder(X.shape[1])
-    table = {"pilot": given.pop("pilot", None), "free": given.pop("free", None), "groups": given.pop("groups", None)}
-    accessor = Accessor(
-        Table(X, y, available=given.pop("available", None)), orders, 1, k, checkpoints, log=log, **table
-    )
-    rngs = [np.random.default_rng([2, f]) for f in (range(len(orders)) if streams is None else streams)]
-    asked = SideInformation(k, **{"centred": True, "intercept": True, **given})
-    return dict(FixedSubset(name="fixed").fit(accessor, {}, checkpoints, rngs, asked)), log.seen()
+    log, given = Recorder(X.shape[1]), {"centred": centred, "intercept": True, "scaled": scaled}
+    outputs, _ = fit(FixedSubset(name="fixed"), X, y, orders, k, checkpoints, given=given, log=log, **run)
+    return outputs, log.seen()
 
 
 def searched(X, y, k):
@@ -110,7 +103,7 @@ def test_missing_values_are_skipped_and_free_attributes_are_seen_besides():
     available[:20] = True
     orders, known = np.arange(20, 200)[None], np.arange(20)[None]
     hidden = np.where(available, X, np.nan)
-    outputs, (rows, attributes) = fitted(hidden, y, orders, 3, pilot=known, available=available, free=free)
+    outputs, (rows, attributes) = fitted(hidden, y, orders, 3, pilot=known, table={"available": available}, free=free)
     chosen = np.unique(attributes)
     assert chosen.size == 4 and 9 in chosen
     cells = {(row, attribute) for row in range(20, 200) for attribute in chosen if available[row, attribute]}

@@ -6,11 +6,11 @@ import pytest
 from budgetreg.algorithms.gonen_2016 import mbeg
 from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner, decompose
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates, popca
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.common import streams
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed import designs
+from tests.learners.problems import fit
 
 # POPCA
 
@@ -100,10 +100,9 @@ def small_blocks(monkeypatch):
 def run(X, streams, eta, checkpoints, *, k, n, update, alpha, output="top"):
     """Run the core along some streams, each with its order and draws."""
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
-    accessor = Accessor(Table(X, np.zeros(len(X))), orders, len(eta), k, checkpoints)
     rngs = [np.random.default_rng([9, f]) for f in streams]
     learner = MatrixGradientLearner(name="mbeg", n_components=n, update=update, alpha=alpha, output=output)
-    return dict(learner.fit(accessor, {"eta": np.array(eta)}, checkpoints, rngs, SideInformation(k))), accessor
+    return fit(learner, X, np.zeros(len(X)), orders, k, checkpoints, settings={"eta": eta}, rngs=rngs)
 
 
 def listing(X, rng, *, k, n, update, alpha, eta):

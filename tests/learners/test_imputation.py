@@ -9,11 +9,11 @@ from sklearn.pipeline import make_pipeline
 
 from budgetreg.algorithms import imputation
 from budgetreg.algorithms.imputation import RidgeRows, folds
-from budgetreg.algorithms.learner import RunContext, SideInformation
+from budgetreg.algorithms.learner import RunContext
 from budgetreg.common.errors import ConfigError
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table, WithIntercept
+from budgetreg.metering.table import WithIntercept
 from budgetreg.testing.checks import Recorder
+from tests.learners.problems import fit, shown
 from tests.tiers import slow_but
 
 BOTH = {"centred": True, "intercept": True}
@@ -32,21 +32,12 @@ def hidden(X, k, seed=1):
     return np.where(rank < k, X, np.nan)
 
 
-def fitted(X, y, orders, k, checkpoints=None, pilot=None, available=None, seeds=None, **options):
-    """Return {checkpoint: (W, b)} of streams (F, m), and the log of what was revealed."""
-    checkpoints = checkpoints or [orders.shape[1]]
-    log = Recorder(X.shape[1])
-    accessor = Accessor(Table(X, y, available=available), orders, 1, k, checkpoints, pilot=pilot, log=log)
-    rngs = [np.random.default_rng([3, f]) for f in (range(len(orders)) if seeds is None else seeds)]
-    options = {"impute": "mean", "rescale": False, **BOTH, **options}
-    chosen = {name: options.pop(name) for name in ("impute", "rescale")}
-    learner = imputation.ImputationLearner(name="impute", **chosen)
-    outputs = learner.fit(accessor, {}, checkpoints, rngs, SideInformation(k, **options))
-    with_intercepts = {
-        t: output if isinstance(output, WithIntercept) else WithIntercept(output, np.zeros((1, 1)))
-        for t, output in outputs
-    }
-    return with_intercepts, log
+def fitted(X, y, k, checkpoints=None, **given):
+    """Return {checkpoint: (W, b)} of one stream, and the log of what was revealed."""
+    log, learner = Recorder(X.shape[1]), imputation.ImputationLearner(name="impute", impute="mean", rescale=False)
+    outputs, _ = fit(learner, X, y, np.arange(len(X))[None], k, checkpoints, given={**BOTH, **given}, log=log)
+    none = np.zeros((1, 1))
+    return {t: W if isinstance(W, WithIntercept) else WithIntercept(W, none) for t, W in outputs.items()}, log
 
 
 def listing(X, y, centred, intercept):
@@ -89,11 +80,10 @@ def listing(X, y, centred, intercept):
 def test_core_equals_listing(m, d, k, centred, intercept):
     X, y = examples(m, d)
     X[:, 1] = 2.0  # never changes
-    outputs, log = fitted(X, y, np.arange(m)[None], k, centred=centred, intercept=intercept)
-    shown = np.full(X.shape, np.nan)
-    shown[log.seen()] = X[log.seen()]
-    assert (np.count_nonzero(~np.isnan(shown), axis=1) == k).all()
-    w, b = listing(shown, y, centred, intercept)
+    outputs, log = fitted(X, y, k, centred=centred, intercept=intercept)
+    rows = shown(X, log)
+    assert (np.count_nonzero(~np.isnan(rows), axis=1) == k).all()
+    w, b = listing(rows, y, centred, intercept)
     np.testing.assert_allclose(outputs[m].regressors[0, :, 0], w, rtol=1e-7, atol=1e-9)
     assert outputs[m].intercept[0, 0] == pytest.approx(b, rel=1e-7, abs=1e-8)
 
@@ -161,7 +151,7 @@ def test_shifts_move_only_the_intercept_and_units_rescale(impute, rescale):
 def test_unseen_attributes_and_a_single_example_give_zero():
     X, y = examples(5, 12)
     for centred in (True, False):  # a value seen once equals its mean
-        outputs, log = fitted(X, y, np.arange(5)[None], 2, [1, 5], centred=centred)
+        outputs, log = fitted(X, y, 2, [1, 5], centred=centred)
         counts = np.bincount(log.seen()[1], minlength=12)
         assert {0, 1, 2} <= set(counts)
         assert not outputs[1].regressors.any() and outputs[1].intercept == y[0]
@@ -280,18 +270,11 @@ def sgd_listing(values, y, B, eta, *, centred, intercept, scaled):
 def test_sgd_on_imputed_examples_follows_its_listing(given, scaled):
     X, y = examples(80, 5)
     X *= [1, 10, 0.1, 3, 1]
-    log = Recorder(5)
-    accessor = Accessor(Table(X, y), np.arange(80)[None], 2, 3, [80], log=log)
-    settings = {"B": np.array([0.5, 4.0]), "eta": np.array([0.02, 0.005])}
-    learner = imputation.ImputedGradientLearner(name="sgd")
-    ((_, outputs),) = learner.fit(
-        accessor, settings, [80], [np.random.default_rng(0)], SideInformation(3, scaled=scaled, **given)
-    )
-    rows, attributes = log.seen()
-    values = np.full(X.shape, np.nan)
-    values[rows, attributes] = X[rows, attributes]
+    learner, settings = imputation.ImputedGradientLearner(name="sgd"), {"B": [0.5, 4.0], "eta": [0.02, 0.005]}
+    log, given = Recorder(5), {**given, "scaled": scaled}
+    outputs = fit(learner, X, y, np.arange(80)[None], 3, settings=settings, given=given, log=log)[0][80]
     for g in range(2):
-        w, b = sgd_listing(values, y, settings["B"][g], settings["eta"][g], scaled=scaled, **given)
+        w, b = sgd_listing(shown(X, log), y, settings["B"][g], settings["eta"][g], **given)
         np.testing.assert_allclose(outputs.regressors[0, :, g], w, rtol=1e-9)
         assert outputs.intercept[0, g] == pytest.approx(b, rel=1e-9, abs=1e-12)
 

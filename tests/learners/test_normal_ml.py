@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.normal_ml import NormalMaximumLikelihood, em_step, maximum_likelihood
 from budgetreg.cli.app import main
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import Block
+from tests.learners.problems import fit
 
 
 def seen_examples(n, d, k, seed=0):
@@ -86,12 +84,9 @@ def test_means_that_are_not_estimated_are_0():
 
 
 def test_the_moments_predict_rows_with_holes():
-    rng, m, d = np.random.default_rng(0), 400, 4
-    X = rng.normal(size=(m, d))
-    y = X @ np.linspace(-1, 1, d) + 1
-    accessor = Accessor(Table(X, y), np.arange(m)[None], 1, 3, [m])
-    given = SideInformation(3, centred=True, intercept=True)
-    ((_, output),) = NormalMaximumLikelihood(name="ml").fit(accessor, {}, [m], [rng], given)
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    y, given = X @ np.linspace(-1, 1, 4) + 1, {"centred": True, "intercept": True}
+    output = fit(NormalMaximumLikelihood(name="ml"), X, y, np.arange(400)[None], 3, given=given)[0][400]
     mean, C = output.moments(0)
     w, b = output.regressors[0, :, 0], output.intercept[0, 0]
     np.testing.assert_allclose(C[:-1, :-1] @ w, C[:-1, -1])

@@ -16,11 +16,10 @@ from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
     aerr_update,
 )
 from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimated_moments, two_phases
-from budgetreg.algorithms.learner import BudgetSplit, SideInformation
+from budgetreg.algorithms.learner import BudgetSplit
 from budgetreg.algorithms.vectors import data_point, inner_product, invert
 from budgetreg.common.streams import generator, uniform
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
+from tests.learners.problems import fit
 from tests.tiers import slow_but
 
 LISTING = {"ogd": (aerr, "eta"), "eg": (aelr, "eta"), "pegasos": (aer, "lambda")}
@@ -38,14 +37,12 @@ def problem(m, d, seed=0, sparse=0.6):
 
 def run(X, y, streams, settings, checkpoints=CHECKPOINTS, *, scale=SCALE, shift=None, itemised=False, **options):
     """Run the core along some streams, each with its order and draws."""
-    settings = {name: np.asarray(values, dtype=float) for name, values in settings.items()}
     split = BudgetSplit(options.pop("k_x"), options.pop("k_ip"))
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
-    table, G = Table(X, y, scale, shift), len(settings["B"])
-    accessor = Accessor(table, orders, G, sum(split), checkpoints, itemised=itemised)
-    given = SideInformation(sum(split), split, options.pop("moments", None))
-    rngs = [generator("test", f) for f in streams]
-    outputs = dict(GradientLearner(name="test", **options).fit(accessor, settings, checkpoints, rngs, given))
+    given = {"budget_split": split, "moments": options.pop("moments", None)}
+    run = {"settings": settings, "given": given, "table": {"scale": scale, "shift": shift}, "itemised": itemised}
+    learner, rngs = GradientLearner(name="test", **options), [generator("test", f) for f in streams]
+    outputs, accessor = fit(learner, X, y, orders, sum(split), checkpoints, rngs=rngs, **run)
     return outputs, accessor.bill()
 
 
@@ -194,13 +191,12 @@ def test_two_phases_equal_their_listings(update, etas, inner_product, smoothing)
     if update == "eg":  # the exponents of w: sinh(theta) is proportional to w, and the sum of cosh follows from w
         C = brentq(lambda C: np.sqrt(1 + np.square(C * start / 2)).sum() - C, 0, 1e6, xtol=1e-13)
         np.testing.assert_allclose(aelr_exponents(start, 2.0), np.arcsinh(C * start / 2), rtol=1e-9, atol=1e-12)
-    accessor = Accessor(Table(X, y, SCALE), order[None], 1, 5, [100, 500, 800])
     learner = TwoPhaseLearner(
         name="test", update=update, inner_product=inner_product, phase_one=0.375, smoothing=smoothing, mix=0.1
     )
-    settings = {"B": np.array([2.0]), "eta": np.array([etas[0]]), "eta_two": np.array([etas[1]])}
-    given = SideInformation(5, BudgetSplit(3, 2))
-    outputs = dict(learner.fit(accessor, settings, [100, 500, 800], [generator("test", 0)], given))
+    settings, given = {"B": [2.0], "eta": etas[:1], "eta_two": etas[1:]}, {"budget_split": BudgetSplit(3, 2)}
+    run = {"settings": settings, "rngs": [generator("test", 0)], "given": given}
+    outputs, accessor = fit(learner, X, y, order[None], 5, [100, 500, 800], table={"scale": SCALE}, **run)
     np.testing.assert_allclose(outputs[100][0, :, 0], early[:100].mean(axis=0), rtol=0, atol=1e-12)
     np.testing.assert_allclose(outputs[500][0, :, 0], late[:200].mean(axis=0), rtol=0, atol=1e-9)
     np.testing.assert_allclose(outputs[800][0, :, 0], late.mean(axis=0), rtol=0, atol=1e-9)

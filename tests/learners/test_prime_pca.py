@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.zhu_2022 import PrimePCA, prime_pca
 from budgetreg.common.errors import ConfigError
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
-from tests.learners.problems import shuffled
+from budgetreg.testing.checks import Recorder
+from tests.learners.problems import fit, shown, shuffled
 from tests.tiers import quick_but, slow_but
 
 SIGMA, N_ITER = 10.0, 1000
@@ -23,28 +21,15 @@ def factors(m, d, q, noise, seed=0):
 
 def fitted(X, k, n, F=1, available=None, checkpoints=None, kind=PrimePCA, **options):
     """Return {checkpoint: subspaces (F, d, n)}, and the rows that each stream saw, NaN for what it did not see."""
-    m, orders = len(X), shuffled(F, len(X))
-    checkpoints = checkpoints or [m]
-    rngs = [np.random.default_rng([3, f]) for f in range(F)]
-    table, seen = Table(X, np.zeros(m), available=available), np.full((F, *X.shape), np.nan)
-
-    class Watched(Accessor):
-        def reveal_block(self, attributes, drawn=None):
-            values = super().reveal_block(attributes, drawn)
-            there = self.available(attributes) if not self.complete else np.ones(attributes.shape, dtype=bool)
-            for f, example, position in np.argwhere(there):
-                seen[f, self.first + example, attributes[f, example, position]] = values[f, example, position]
-            return values
-
-        def open(self, start, stop):
-            self.first = start
-            super().open(start, stop)
-
+    m, d = X.shape
+    rows, log = shuffled(F, m).ravel(), Recorder(d)
+    X = X[rows]  # the streams read separate copies, so that it is known which of them saw a value
     if kind is PrimePCA:
         options = {"sigma": SIGMA, "n_iter": N_ITER, **options}
-    learner = kind(name="test", n_components=n, **options)
-    outputs = learner.fit(Watched(table, orders, 1, k, checkpoints), {}, checkpoints, rngs, SideInformation(k))
-    return {checkpoint: V[:, 0] for checkpoint, V in outputs}, seen
+    learner, orders = kind(name="test", n_components=n, **options), np.arange(F * m).reshape(F, m)
+    table = {"available": None if available is None else available[rows]}
+    outputs, _ = fit(learner, X, np.zeros(F * m), orders, k, checkpoints, table=table, log=log)
+    return {checkpoint: V[:, 0] for checkpoint, V in outputs.items()}, shown(X, log).reshape(F, m, d)
 
 
 def projections(V):

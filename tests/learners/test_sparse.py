@@ -10,9 +10,8 @@ from budgetreg.algorithms.kale_2017 import TwoPhaseSparse
 from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.murata_suzuki_2018 import Search, SparseExploration, block_gradient
 from budgetreg.common.errors import ConfigError
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.testing.checks import Recorder
+from tests.learners.problems import fit
 
 # Two phases: the second shows the attributes that count
 
@@ -30,10 +29,8 @@ def search(refit):
 
 def run(learner, X, y, k, checkpoints):
     """Return the outputs at the checkpoints, and the cells that were seen."""
-    log = Recorder(X.shape[1])
-    accessor = Accessor(Table(X, y), np.arange(len(y))[None], 1, k, checkpoints, log=log)
-    given = SideInformation(k, centred=True, intercept=True)
-    outputs = dict(learner.fit(accessor, {}, checkpoints, [np.random.default_rng(5)], given))
+    log, run = Recorder(X.shape[1]), {"rngs": [np.random.default_rng(5)], "given": {"centred": True, "intercept": True}}
+    outputs, _ = fit(learner, X, y, np.arange(len(y))[None], k, checkpoints, log=log, **run)
     return outputs, log.seen()
 
 

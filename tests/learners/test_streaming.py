@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms.gonen_2016.popca import popca
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.streaming_subspaces import GROUSE_RIDGE, ORTHONORMALISE, PETRELS_RIDGE, StreamingLearner
 from budgetreg.common.streams import subset
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
+from tests.learners.problems import fit
 
 D, N, K = 12, 2, 5
 GRIDS = {"oja": ("eta", [0.3, 2.0]), "grouse": ("eta", [0.3, 3.0]), "petrels": ("forgetting", [1.0, 0.97])}
@@ -22,14 +20,10 @@ def examples(m, noise=0.1):
 def run(X, update, streams=(0,), values=None, checkpoints=None):
     """Run the core along some streams, each with its order and draws."""
     name, grid = GRIDS[update]
-    values = grid if values is None else values
-    checkpoints = checkpoints or [len(X)]
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
-    accessor = Accessor(Table(X, np.zeros(len(X))), orders, len(values), K, checkpoints)
-    rngs = [np.random.default_rng([9, f]) for f in streams]
-    settings = {name: np.array(values)}
+    run = {"settings": {name: values or grid}, "rngs": [np.random.default_rng([9, f]) for f in streams]}
     learner = StreamingLearner(name="test", n_components=N, update=update)
-    return dict(learner.fit(accessor, settings, checkpoints, rngs, SideInformation(K))), accessor
+    return fit(learner, X, np.zeros(len(X)), orders, K, checkpoints, **run)
 
 
 def projection(V):
