@@ -72,10 +72,14 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
         AEML(costs=ONE_FREE, total=90, **FACTORS),
         {"k": D, "pilot": 0, "algo.draws": "everything", "total": 90},
     ),
+    "all that is present": (
+        AEMR(random_state=5, **FACTORS),
+        {"k": D, "pilot": 0, "algo.draws": "everything", "seed": 5},
+    ),
     "regression of the target": (AEMR(k=3, prices="ignored", **FACTORS), {"k": 3, "algo.prices": "ignored"}),
     "the same attributes": (FixedSubset(k=2), {"k": 2}),
 }
-WITH_HOLES = ("groups with holes", "all groups that are present", "all that is present, within money")
+WITH_HOLES = ("groups with holes", *(case for case in CASES if case.startswith("all")))
 QUICK = ("constants given", "a total in money", "groups and a free attribute")
 
 

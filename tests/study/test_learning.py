@@ -1,15 +1,11 @@
-"""What is learned from a table with holes: the numbers of the command, and what holes and unknown targets change."""
-
-from pathlib import Path
+"""What is learned from a table with holes: the numbers of the estimator, and what holes and unknown targets change."""
 
 import numpy as np
 import pytest
 
-from budgetreg import api
 from budgetreg.common.errors import ConfigError
-from budgetreg.estimators import AEMR
+from budgetreg.estimators import ESTIMATORS
 from budgetreg.protocol.in_memory import FitOptions, learn_table
-from budgetreg.runs.models import read_models
 from budgetreg.study.model import JointModel, learn
 
 
@@ -20,37 +16,6 @@ def factor_table(n: int, d: int, share: float, seed: int = 0) -> tuple[np.ndarra
     X = X * np.arange(1, d + 1) + 10
     y = X @ (1 / np.arange(1, d + 1)) + 0.5 * rng.standard_normal(n)
     return X, np.where(rng.random((n, d)) < share, X, np.nan), y
-
-
-def written(path: Path, X: np.ndarray, y: np.ndarray) -> Path:
-    """Write a table as CSV, the target last; NaN becomes an empty cell."""
-    rows = [",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in np.column_stack([X, y])]
-    path.write_text("\n".join([",".join([*(f"x{j}" for j in range(X.shape[1])), "y"]), *rows]) + "\n")
-    return path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algo", ["aemr", "aeml"])
-def test_the_numbers_are_those_of_the_command(algo: str, tmp_path: Path) -> None:
-    _, Z, y = factor_table(12, 3, 0.7)
-    model = learn(Z, y, seed=5, algo=algo, n_factors=2)
-    api.fit(
-        {
-            "algo": algo,
-            "algo.n_factors": 2,
-            "algo.draws": "everything",
-            "pilot": 0,
-            "dataset": "file",
-            "dataset.path": str(written(tmp_path / "table.csv", Z, y)),
-            "dataset.missing": "unavailable",
-            "k": 3,
-            "seed": 5,
-            "out": str(tmp_path / "out"),
-        }
-    )
-    stored = read_models(tmp_path / "out")[0]
-    np.testing.assert_array_equal(model.w, stored["w"])
-    assert model.b == stored["b"] - stored["w"] @ stored["c"]
 
 
 @pytest.mark.slow
@@ -115,9 +80,12 @@ def test_constant_and_unseen_attributes_are_independent_of_the_others() -> None:
 
 
 @pytest.mark.slow
-def test_it_is_what_the_estimator_learns() -> None:
+@pytest.mark.parametrize("algo", ["aemr", "aeml"])
+def test_it_is_what_the_estimator_learns(algo: str) -> None:
+    """Whose numbers are those of the command, see `tests.estimators.test_estimators`."""
     _, Z, y = factor_table(40, 4, 0.6)
-    model, estimator = learn(Z, y, seed=2, n_factors=2), AEMR(n_factors=2, random_state=2).fit(Z, y)
+    model = learn(Z, y, seed=2, algo=algo, n_factors=2)
+    estimator = ESTIMATORS[algo.upper()](n_factors=2, random_state=2).fit(Z, y)
     np.testing.assert_array_equal(model.w, estimator.coef_)
     np.testing.assert_array_equal(model.covariance, estimator.covariance_)
     assert (model.b, model.noise) == (estimator.intercept_, estimator.noise_variance_)
