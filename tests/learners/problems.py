@@ -22,7 +22,8 @@ def fit(learner, X, y, orders, k, checkpoints=None, *, settings=None, rngs=None,
     """
     checkpoints, settings = checkpoints or [orders.shape[1]], settings or {}
     n_settings = len(next(iter(settings.values()), [0]))
-    accessor = Accessor(Table(X, y, **table or {}), orders, n_settings, k, checkpoints, **metered)
+    metered = {"budget": k, **metered}
+    accessor = Accessor(Table(X, y, **table or {}), orders, n_settings, checkpoints=checkpoints, **metered)
     rngs = rngs or [np.random.default_rng([3, f]) for f in range(len(orders))]
     settings = {name: np.asarray(values, dtype=float) for name, values in settings.items()}
     return dict(learner.fit(accessor, settings, checkpoints, rngs, SideInformation(k, **given or {}))), accessor
@@ -41,6 +42,12 @@ def shown(X, log):
     rows = np.full(X.shape, np.nan)
     rows[log.seen()] = X[log.seen()]
     return rows
+
+
+def averaged(iterates, rule):
+    """Return the average of iterates (m, d) by a rule of `Averager`."""
+    begin = {"all": 0, "suffix": len(iterates) // 2, "last": len(iterates) - 1}[rule]
+    return iterates[begin:].mean(axis=0)
 
 
 def line(m, d, noise=0.5, seed=0):

@@ -9,17 +9,17 @@ from hydra import compose, initialize_config_dir
 
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.hazan_koren_2012.aesvr import SupportVectorLearner
-from budgetreg.algorithms.learner import BudgetSplit, SideInformation
+from budgetreg.algorithms.learner import BudgetSplit
 from budgetreg.algorithms.tasks import mean_loss
 from budgetreg.algorithms.vectors import data_point, invert
 from budgetreg.common.streams import generator
 from budgetreg.config.catalogue import conf_dir
 from budgetreg.data.distributions import Sphere
-from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.protocol.configuration import validate
 from budgetreg.protocol.plan import make_plan
 from budgetreg.protocol.repetitions import run_repetitions
+from tests.learners.problems import fit
 from tests.plans import journaled
 
 DELTA = 0.2
@@ -111,7 +111,6 @@ def test_second_moment_explodes_below_the_residuals():
 
 
 CHECKPOINTS = [1, 3, 256, 257, 290]
-GIVEN = SideInformation(5, BudgetSplit(2, 3))
 
 
 def problem(m=290, d=7, seed=0):
@@ -120,13 +119,11 @@ def problem(m=290, d=7, seed=0):
     return X, np.clip(X @ rng.normal(size=d), -1, 1)
 
 
-def run(X, y, streams, settings, *, checkpoints=CHECKPOINTS, budget=None, average="all", **options):
-    settings = {name: np.asarray(values, dtype=float) for name, values in settings.items()}
+def run(X, y, streams, settings, *, budget=None, average="all", **options):
     orders = np.stack([np.random.default_rng(f).permutation(len(X)) for f in streams])
-    accessor = Accessor(Table(X, y), orders, len(settings["B"]), budget, checkpoints)
-    rngs = [generator("test", f) for f in streams]
+    run = {"settings": settings, "rngs": [generator("test", f) for f in streams], "budget": budget}
     learner = SupportVectorLearner(name="aesvr", average=average, delta=DELTA, **options)
-    outputs = dict(learner.fit(accessor, settings, checkpoints, rngs, GIVEN))
+    outputs, accessor = fit(learner, X, y, orders, 5, CHECKPOINTS, given={"budget_split": BudgetSplit(2, 3)}, **run)
     return outputs, accessor.bill()
 
 
@@ -205,14 +202,13 @@ def test_it_learns_on_the_sphere():
     sphere = Sphere(d=10, noise=0.05, n=1500, n_test=1000)
     data = sphere.draw(0, 0)
     table, test = Table(data.X, data.y), np.arange(1500, 2500)
-    losses = {}
+    losses, orders = {}, np.tile(np.arange(1500), (2, 1))
     for residual in ("gen_est", "plug_in"):
-        accessor = Accessor(table, np.tile(np.arange(1500), (2, 1)), 1, None, [1500])
         learner = SupportVectorLearner(name="aesvr", residual=residual, delta=0.05, eps=2.0)
-        given = SideInformation(7, BudgetSplit(4, 3))
+        run = {"settings": {"B": [1.0], "eta": [0.03]}, "given": {"budget_split": BudgetSplit(4, 3)}, "budget": None}
         rngs = [generator("learn", f) for f in range(2)]
-        ((_, W),) = learner.fit(accessor, {"B": np.ones(1), "eta": np.full(1, 0.03)}, [1500], rngs, given)
-        losses[residual] = np.mean([mean_loss(table, test, w, 0.05)[0] for w in W])
+        outputs, accessor = fit(learner, data.X, data.y, orders, 7, rngs=rngs, **run)
+        losses[residual] = np.mean([mean_loss(table, test, w, 0.05)[0] for w in outputs[1500]])
         mean = accessor.bill().total / 1500
         if residual == "gen_est":
             assert np.abs(mean - 4 - aesvr.expected_draws(4)).max() < 0.4

@@ -44,17 +44,20 @@ def test_equal_values_are_counted_in_each_stream():
     assert centred_before.counts.tolist() == [[0, 0, 0, 6], [0, 0, 0, 6]]
 
 
+def repeated(count, values, targets):
+    """Return the equal values where examples show the same values of all attributes, and have these targets."""
+    entries, d = Entries(len(values) + 1), len(values)
+    entries.add(np.tile(np.arange(d), (1, count, 1)), np.tile(values, (1, count, 1)), targets[None])
+    return equal_values(entries.blocks(), d + 1, zero_is_meaningful=True)
+
+
 @pytest.mark.parametrize(("values", "constant"), [(11, False), (12, True)])
 def test_few_equal_targets_may_be_those_of_two_labels(values, constant):
-    entries = Entries(3)
-    entries.add(np.tile([0, 1], (1, values, 1)), np.tile([0.3, -2.0], (1, values, 1)), np.ones((1, values)))
-    assert equal_values(entries.blocks(), 3, zero_is_meaningful=True).offsets.tolist() == [[True, True, constant]]
+    assert repeated(values, [0.3, -2.0], np.ones(values)).offsets.tolist() == [[True, True, constant]]
 
 
 def test_no_number_of_zeros_is_an_intercept():
-    entries = Entries(3)
-    entries.add(np.tile([0, 1], (1, 40, 1)), np.tile([0.0, -2.0], (1, 40, 1)), np.zeros((1, 40)))
-    equal = equal_values(entries.blocks(), 3, zero_is_meaningful=True)
+    equal = repeated(40, [0.0, -2.0], np.zeros(40))
     assert equal.counts.tolist() == [[40, 40, 40]]
     assert equal.offsets.tolist() == [[False, True, False]]
 
@@ -68,17 +71,13 @@ def test_more_equal_values_are_needed_where_other_columns_have_rare_values():
         entries.add(np.tile([0, 1], (1, values, 1)), shown, np.arange(values)[None] * 1.0)
         entries.add(np.full((1, 40, 1), 2), rare[None, :, None], np.arange(40)[None] * 1.0)
         entries.add(np.full((1, 40, 1), 3), np.arange(40.0)[None, :, None], np.arange(40)[None] * 1.0)
-        assert (
-            equal_values(entries.blocks(), 5, zero_is_meaningful=True).offsets[0].tolist()
-            == [constant] * 2 + [False] * 3
-        )
+        (offsets,) = equal_values(entries.blocks(), 5, zero_is_meaningful=True).offsets.tolist()
+        assert offsets == [constant] * 2 + [False] * 3
 
 
 def test_five_equal_values_are_an_intercept():
     for values, enough in ((4, False), (5, True)):
-        entries = Entries(2)
-        entries.add(np.zeros((1, values, 1), dtype=int), np.full((1, values, 1), 3.0), np.arange(float(values))[None])
-        assert equal_values(entries.blocks(), 2, zero_is_meaningful=True).offsets.tolist() == [[enough, False]]
+        assert repeated(values, [3.0], np.arange(float(values))).offsets.tolist() == [[enough, False]]
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
@@ -101,9 +100,7 @@ def test_the_unit_of_a_constant_attribute_is_its_size():
 def test_few_equal_values_are_no_certainty():
     """44 of them are, and at last the square root of the examples; a 0 that is not centred may be a rare attribute."""
     for values, examples, known in ((43, 100, False), (44, 1936, True), (44, 1937, False), (100, 10_000, True)):
-        entries = Entries(3)
-        entries.add(np.tile([0, 1], (1, values, 1)), np.tile([0.0, 3.0], (1, values, 1)), np.ones((1, values)))
-        equal = equal_values(entries.blocks(), 3, zero_is_meaningful=True)
+        equal = repeated(values, [0.0, 3.0], np.ones(values))
         assert equal.known(examples, centred=True).tolist() == [[known, known, known]]
         assert equal.known(examples, centred=False).tolist() == [[False, known, known]]
 

@@ -10,12 +10,10 @@ from sklearn.datasets import load_digits
 
 from budgetreg.algorithms import full_rows
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
-from budgetreg.algorithms.learner import SideInformation
 from budgetreg.algorithms.least_squares import lasso, lasso_path
 from budgetreg.algorithms.vectors import Averager
-from budgetreg.metering.accessor import Accessor
-from budgetreg.metering.table import Table
 from budgetreg.protocol.split import folds
+from tests.learners.problems import averaged, fit
 from tests.tiers import slow_but
 
 # Online ridge and online lasso, one replica and one example at a time
@@ -35,12 +33,11 @@ def grid(*pairs):
     return {"B": B.copy(), "eta": eta.copy()}
 
 
-def fit(X, y, settings, checkpoints, update, average):
+def online(X, y, settings, checkpoints, update, average):
     F, m, d = X.shape
-    table, orders = Table(X.reshape(-1, d), y.ravel()), np.arange(F * m).reshape(F, m)
-    accessor = Accessor(table, orders, len(settings["B"]), d, checkpoints)
-    learner = ExactGradientLearner(name="online", update=update, average=average)
-    outputs = dict(learner.fit(accessor, settings, checkpoints, [], SideInformation(d)))
+    learner, orders = ExactGradientLearner(name="online", update=update, average=average), np.arange(F * m)
+    rows = X.reshape(-1, d), y.ravel(), orders.reshape(F, m)
+    outputs, accessor = fit(learner, *rows, d, checkpoints, settings=settings)
     assert (accessor.bill().total == d * checkpoints[-1]).all()  # no row is read after the last checkpoint
     return outputs
 
@@ -63,22 +60,17 @@ def eg_iterates(X, y, B, eta):
         z_plus, z_minus = z_plus * np.exp(-eta * clipped), z_minus * np.exp(eta * clipped)
 
 
-def output(iterates, average):
-    w = np.array(iterates)
-    return {"all": w.mean(axis=0), "suffix": w[len(w) // 2 :].mean(axis=0), "last": w[-1]}[average]
-
-
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize(("update", "listing"), [("ogd", ogd_iterates), ("eg", eg_iterates)])
 def test_core_equals_listing(update, listing, average):
     X, y = streams(F=2, m=41, d=9)
     settings = grid((0.5, 0.1), (2.0, 0.4), (3.0, 5.0))  # the last takes projections and clips
     checkpoints = (1, 2, 7, 14, 30)
-    W = fit(X, y, settings, checkpoints, update, average)
+    W = online(X, y, settings, checkpoints, update, average)
     assert tuple(W) == checkpoints
     for checkpoint, f, g in [(c, f, g) for c in checkpoints for f in range(2) for g in range(3)]:
         iterates = listing(X[f, :checkpoint], y[f, :checkpoint], settings["B"][g], settings["eta"][g])
-        expected = output(list(iterates), average)
+        expected = averaged(np.array(list(iterates)), average)
         np.testing.assert_allclose(W[checkpoint][f, :, g], expected, rtol=1e-12, atol=1e-12)
 
 
@@ -86,7 +78,7 @@ def test_eg_does_not_overflow_where_the_listing_does():
     X, y = np.ones((1, 3000, 2)), np.full((1, 3000), 5.0)
     X[:, :, 1] = 0
     with np.errstate(over="raise", invalid="raise"):
-        w = fit(X, y, grid((1.0, 1.0)), (3000,), "eg", "last")[3000][0, :, 0]
+        w = online(X, y, grid((1.0, 1.0)), (3000,), "eg", "last")[3000][0, :, 0]
     np.testing.assert_allclose(w, [1, 0], atol=1e-15)
 
 
@@ -108,7 +100,7 @@ def test_averager_agrees_with_the_definition(checkpoints, average, seed):
             averages[result[0]] = result[1]
     assert list(averages) == sorted(set(checkpoints))
     for checkpoint, value in averages.items():
-        np.testing.assert_allclose(value, output(w[:checkpoint], average), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(value, averaged(w[:checkpoint], average), rtol=1e-12, atol=1e-12)
 
 
 # Offline ridge and lasso
@@ -119,21 +111,14 @@ PROBLEMS = {"ridge": 2, "lasso": 1}
 problems = pytest.mark.parametrize("problem", PROBLEMS)
 
 
-def reader(X, y, n_settings, checkpoints, orders=None):
-    """Return an accessor whose streams read separate rows of X, or the rows in `orders`."""
-    F, n, d = X.shape
-    orders = np.arange(F * n).reshape(F, n) if orders is None else orders
-    return Accessor(Table(X.reshape(-1, d), y.ravel()), orders, n_settings, d, checkpoints)
-
-
-def minimised(problem, accessor, radii, checkpoints):
+def minimised(problem, X, y, orders, radii, checkpoints=None):
     learner = OfflineLearner(name="test", update=problem)
-    return learner.fit(accessor, {"B": radii}, checkpoints, [], SideInformation(accessor.d))
+    return fit(learner, X, y, orders, X.shape[1], checkpoints, settings={"B": radii})
 
 
 def solve(problem, X, y, radii=RADII):
-    ((_, W),) = minimised(problem, reader(X[None], y[None], len(radii), [len(X)]), radii, [len(X)])
-    return W[0]
+    outputs, _ = minimised(problem, X, y, np.arange(len(X))[None], radii)
+    return outputs[len(X)][0]
 
 
 def assert_optimal(problem, X, y, W, radii=RADII, gap=1e-8):
@@ -262,9 +247,8 @@ def test_checkpoints_use_the_examples_before_them(problem, monkeypatch):
     monkeypatch.setattr(full_rows, "_BLOCK", 7)
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(2, 50, 12)), rng.normal(size=(2, 50))
-    checkpoints = [3, 12, 13, 40]  # more examples than attributes later on
-    accessor = reader(X, y, len(RADII), checkpoints)
-    minimisers = dict(minimised(problem, accessor, RADII, checkpoints))
+    checkpoints, orders = [3, 12, 13, 40], np.arange(100).reshape(2, 50)  # more examples than attributes later on
+    minimisers, accessor = minimised(problem, X.reshape(100, 12), y.ravel(), orders, RADII, checkpoints)
     assert list(minimisers) == checkpoints
     assert (accessor.bill().total == 40 * 12).all()
     for n, W in minimisers.items():
@@ -279,8 +263,8 @@ def test_folds_that_share_examples_equal_separate_ones(problem):
     X = X / 16
     training, _ = folds(np.random.default_rng(0).permutation(360), 5, np.random.default_rng(1))
     checkpoints = [40, 200, training.shape[1]]
-    accessor = reader(X[None], y[None], len(RADII), checkpoints, training)
-    for n, W in minimised(problem, accessor, RADII, checkpoints):
+    minimisers, accessor = minimised(problem, X, y, training, RADII, checkpoints)
+    for n, W in minimisers.items():
         for rows, w in zip(training, W, strict=True):
             assert_optimal(problem, X[rows[:n]], y[rows[:n]], w)
     bill = accessor.bill()

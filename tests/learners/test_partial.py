@@ -19,7 +19,7 @@ from budgetreg.algorithms.kukliansky_shamir_2015 import TwoPhaseLearner, estimat
 from budgetreg.algorithms.learner import BudgetSplit
 from budgetreg.algorithms.vectors import data_point, inner_product, invert
 from budgetreg.common.streams import generator, uniform
-from tests.learners.problems import fit
+from tests.learners.problems import averaged, fit
 from tests.tiers import slow_but
 
 LISTING = {"ogd": (aerr, "eta"), "eg": (aelr, "eta"), "pegasos": (aer, "lambda")}
@@ -61,11 +61,6 @@ def listed(X, y, stream, update, data_point, k_x, k_ip, B, parameter, shift=0.0)
     return np.array(iterates), np.array([*map(len, paid)])
 
 
-def average(iterates, rule):
-    c = len(iterates)
-    return {"all": iterates.mean(axis=0), "suffix": iterates[c // 2 :].mean(axis=0), "last": iterates[-1]}[rule]
-
-
 CASES = [
     ("ogd", "uniform", 3, 1, [0.05, 0.4], 1e-9),
     ("ogd", "uniform", 4, 4, [0.05, 0.2], 1e-9),
@@ -93,7 +88,7 @@ def test_core_equals_listing(update, data_point, k_x, k_ip, parameters, toleranc
         for rule, (outputs, bill) in results.items():
             for c in CHECKPOINTS:
                 np.testing.assert_allclose(
-                    outputs[c][f, :, g], average(iterates[:c], rule), rtol=0, atol=tolerance, err_msg=f"{rule} at {c}"
+                    outputs[c][f, :, g], averaged(iterates[:c], rule), rtol=0, atol=tolerance, err_msg=f"{rule} at {c}"
                 )
                 assert bill.at[c][f, g] == paid[:c].sum()
 
@@ -163,7 +158,7 @@ def test_moment_based_draws_equal_the_listing(update, eta, inner_product):
     draw = {"update": update, "data_point": "moment", "inner_product": inner_product, "k_x": 4, "k_ip": 3}
     settings = {"B": [1.5], "eta": [eta]}
     outputs, bill = run(X, y, [0], settings, [300, 600], average="suffix", moments=moments[None], **draw)
-    np.testing.assert_allclose(outputs[600][0, :, 0], average(iterates, "suffix"), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(outputs[600][0, :, 0], averaged(iterates, "suffix"), rtol=0, atol=1e-9)
     assert bill.at[300][0, 0] == paid[:300].sum()
 
 
