@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from budgetreg.analysis.claims import grid_of, judge, parse, parse_all
+from budgetreg.analysis.claims import ClaimResult, grid_of, judge, parse, parse_all
 from budgetreg.analysis.comparisons import MONEY_COLUMNS, SAVING_COLUMNS, Incomparable, Means, savings, savings_csv
 from budgetreg.analysis.intervals import FEWEST, basic, of_largest, of_share, weights
 from budgetreg.common.errors import ConfigError
@@ -47,8 +47,12 @@ def series(
     return Series("toy", algo, k, "", algo, points, pd.DataFrame(), config, 16, Path(), 1000)
 
 
-def verdict(claim: dict[str, Any], *curves: Series, **rest: Any) -> str:
-    return judge(parse({"id": "one", "says": "so", **claim}), curves, rest.get("published", {})).verdict
+def judged(claim: dict[str, Any], *curves: Series, published: Any = None) -> ClaimResult:
+    return judge(parse({"id": "one", "says": "so", **claim}), curves, published or {})
+
+
+def verdict(claim: dict[str, Any], *curves: Series, published: Any = None) -> str:
+    return judged(claim, *curves, published=published).verdict
 
 
 def falling(level: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -88,7 +92,7 @@ def test_a_comparison_can_begin_after_a_multiple_of_d_over_k_examples_of_a() -> 
         assert verdict({**BELOW, "x": x, "from_examples": "12.6d/k"}, a, same) == "holds"
     twice = series("a", lambda m: 1 - m / 500, k=8)
     assert verdict({**BELOW, "from_examples": "20d/k"}, twice, b) != "holds"
-    result = judge(parse({"id": "one", "says": "so", **BELOW, "from_examples": "300d/k"}), [a, b], {})
+    result = judged({**BELOW, "from_examples": "300d/k"}, a, b)
     assert (result.verdict, result.note) == ("undecided", "no checkpoint of a from 1200 examples on")
 
 
@@ -122,7 +126,7 @@ def test_curves_are_compared_between_their_checkpoints() -> None:
     """The second curve begins at 50 examples, halfway (in logarithms) between two checkpoints of the first."""
     a = series("a", lambda m: np.where(m <= 20, 0.9, 0.1), examples=np.array([20, 125, 1000]))
     b = series("b", lambda m: 0.4 + 0 * m, examples=np.array([50, 1000]))
-    assert judge(parse({"id": "one", "says": "so", **BELOW}), [a, b], {}).estimate.value == pytest.approx(0.1, abs=0.02)
+    assert judged(BELOW, a, b).estimate.value == pytest.approx(0.1, abs=0.02)
 
 
 def test_a_curve_is_not_below_its_copy() -> None:
@@ -138,8 +142,7 @@ def test_few_repetitions_decide_nothing() -> None:
 
 
 def test_a_missing_curve_is_named() -> None:
-    claim = parse({"id": "one", "says": "so", **BELOW})
-    result = judge(claim, [series("a", falling(0.4))], {})
+    result = judged(BELOW, series("a", falling(0.4)))
     assert (result.verdict, result.note, result.repetitions) == ("undecided", "no curve of algo=b", 0)
 
 
@@ -155,8 +158,7 @@ def test_the_interval_of_a_ratio_is_positive() -> None:
     """One repetition of ten has nearly all of the error, so that mean and ratio are very uncertain."""
     a, b = series("a", falling(0.5), shared=0), series("b", falling(0.5), shared=0)
     a.points["test_relative"] *= np.where(a.points["repetition"] == 0, 20.0, 0.1)
-    claim = parse({"id": "one", "says": "so", "kind": "ratio", "a": "a", "b": "b", "within": [None, 0.5]})
-    estimate = judge(claim, [a, b], {}).estimate
+    estimate = judged({"kind": "ratio", "a": "a", "b": "b", "within": [None, 0.5]}, a, b).estimate
     assert 0 < estimate.low < estimate.value < estimate.high
 
 
@@ -237,8 +239,7 @@ def test_monotone_compares_at_the_last_common_point() -> None:
         for name, sign in (("a", 0.1), ("b", -0.1))
     ]
     claim = {"kind": "monotone", "a": "a", "b": "b", "over": "dataset.alpha", "direction": "increasing"}
-    judgement = judge(parse({"id": "one", "says": "so", **claim}), curves, {})
-    assert judgement.estimate.value == pytest.approx(0.02, abs=0.01)  # at 100 examples
+    assert judged(claim, *curves).estimate.value == pytest.approx(0.02, abs=0.01)  # at 100 examples
 
 
 def test_an_exponent_leaves_out_curves_above_the_level() -> None:
@@ -250,8 +251,7 @@ def test_an_exponent_leaves_out_curves_above_the_level() -> None:
     assert verdict({**claim, "within": [1.8, 2.2]}, *curves) == "holds"
     assert verdict({**claim, "within": [0.8, 1.2]}, *curves) == "fails"
     assert verdict({**claim, "within": [1.8, 2.2], "level": 0.001}, *curves) == "undecided"
-    result = judge(parse({"id": "one", "says": "so", **claim, "within": [1.8, 2.2]}), curves, {})
-    assert result.note == "left out: d/k = 16"
+    assert judged({**claim, "within": [1.8, 2.2]}, *curves).note == "left out: d/k = 16"
 
 
 @pytest.mark.parametrize(
@@ -262,17 +262,17 @@ def test_an_exponent_leaves_out_curves_above_the_level() -> None:
 def test_nothing_is_said_of_points_beyond_the_curves(claim: dict[str, Any], at: int) -> None:
     curves = [series("a", falling(0.5)), series("b", falling(0.9))]
     assert verdict(claim, *curves) == verdict({**claim, "at": 100}, *curves) == "holds"
-    result = judge(parse({"id": "one", "says": "so", **claim, "at": at}), curves, {})
+    result = judged({**claim, "at": at}, *curves)
     assert (result.verdict, result.note[:24]) == ("undecided", "curves from 40 to 4,000,")
 
 
 def test_a_claim_without_an_interval_says_why() -> None:
     curves = [series(name, falling(0.5), repetitions=FEWEST - 1) for name in "ab"]
-    claim = {"id": "one", "says": "so", "kind": "ratio", "a": "a", "b": "b", "within": [0, 2]}
-    assert judge(parse(claim), curves, {}).note == "too few repetitions for an interval"
+    claim = {"kind": "ratio", "a": "a", "b": "b", "within": [0, 2]}
+    assert judged(claim, *curves).note == "too few repetitions for an interval"
     for curve in curves:
         curve.points["error"] = np.nan
-    result = judge(parse({**claim, "measure": "error"}), curves, {})
+    result = judged({**claim, "measure": "error"}, *curves)
     assert (result.verdict, result.note) == ("undecided", "error is undefined")
 
 
@@ -347,10 +347,20 @@ def test_round_off_does_not_decide_whether_a_curve_starts_below_a_level(start: f
     assert Means(np.array([2.0, 4.0]), np.array([[start, 0.01]])).crossing(0.05) == pytest.approx(2, rel=1e-12)
 
 
-def test_savings_compare_with_the_best_full_information_learner() -> None:
-    """Errors of 40/attributes and 8/attributes cross .1 at 400 and 80 attributes."""
-    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
-    full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
+@pytest.fixture
+def budgeted() -> Series:
+    """Return a learner whose error is 8/attributes."""
+    return series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+
+
+@pytest.fixture
+def full() -> Series:
+    """Return one whose error is 40/attributes."""
+    return series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
+
+
+def test_savings_compare_with_the_best_full_information_learner(budgeted: Series, full: Series) -> None:
+    """The errors cross .1 at 80 and 400 attributes."""
     worse = series("worse", lambda m: 0.5 + 0 * m, shared=0, noise=1e-5, core="offline")
     at = {saving.label: saving for saving in savings([budgeted, full, worse], "error") if saving.error == 0.1}
     assert at["mine"].reference == "full"
@@ -362,8 +372,7 @@ def test_savings_compare_with_the_best_full_information_learner() -> None:
     assert at["worse"].factor_is == "at most"
 
 
-def test_savings_compare_at_one_level_with_a_named_learner() -> None:
-    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
+def test_savings_compare_at_one_level_with_a_named_learner(budgeted: Series) -> None:
     other = series("other", lambda m: 10 / m, shared=0, noise=1e-5)
     mine, against = savings([budgeted, other], "error", 0.1, reference="other")
     assert [saving.error for saving in (mine, against)] == [0.1] * 2
@@ -372,18 +381,15 @@ def test_savings_compare_at_one_level_with_a_named_learner() -> None:
     assert mine.factor.value == pytest.approx(5, rel=0.1)
     assert all(saving.reference == "" for saving in savings([budgeted, other], "error", 0.1))
     full = series("full", lambda m: 4 / m, shared=0, noise=1e-5, core="exact")
-    assert {saving.reference for saving in savings([budgeted, other, full], "error", 0.1, reference="other")} == {
-        "full"
-    }
+    references = {saving.reference for saving in savings([budgeted, other, full], "error", 0.1, reference="other")}
+    assert references == {"full"}
     never = savings([budgeted, other], "error", 1e-9, reference="other")
     assert [saving.needed_is for saving in never] == ["at least"] * 2
     assert never[0].factor_is == "unknown"
 
 
-def test_savings_in_money_have_their_columns() -> None:
+def test_savings_in_money_have_their_columns(budgeted: Series, full: Series) -> None:
     """Errors of 8/attributes and 40/attributes cross .1 at 80 attributes of 30 EUR and at 400 of 2 EUR."""
-    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
-    full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
     plain = [replace(learner, points=learner.points.copy()) for learner in (budgeted, full)]
     assert "cost" not in savings_csv([("a panel", plain)], "error").decode()
     for saving, price in ((budgeted, 30), (full, 2)):
@@ -406,19 +412,14 @@ def test_savings_in_money_have_their_columns() -> None:
     assert {by_panel["another", "0.1", "mine"][column] for column in MONEY_COLUMNS} == {""}
 
 
-def test_an_interval_beyond_the_curve_has_no_end() -> None:
+def test_an_interval_beyond_the_curve_has_no_end(budgeted: Series, full: Series) -> None:
     """The mean falls to .5, but half of the repetitions do not: the upper end is unknown."""
-    budgeted = series("mine", lambda m: 2 / m, shared=0, noise=1e-5)
-    budgeted.points["error"] = np.where(
-        budgeted.points["repetition"] % 2, 0.9, 10 / budgeted.points["examples"] ** 0.5 / 3
-    )
-    full = series("full", lambda m: 10 / m, shared=0, noise=1e-5, core="exact")
+    falling = 10 / budgeted.points["examples"] ** 0.5 / 3
+    budgeted.points["error"] = np.where(budgeted.points["repetition"] % 2, 0.9, falling)
     at = {saving.label: saving for saving in savings([budgeted, full], "error") if saving.error == 0.5}
-    assert np.isfinite(at["mine"].needed.value)
-    assert np.isfinite(at["mine"].needed.low)
-    assert np.isnan(at["mine"].needed.high)
-    assert np.isnan(at["mine"].factor.low)
-    assert np.isfinite(at["mine"].factor.high)
+    needed, factor = at["mine"].needed, at["mine"].factor
+    assert np.isfinite([needed.value, needed.low, factor.high]).all()
+    assert np.isnan([needed.high, factor.low]).all()
 
 
 def test_an_entry_with_rows_stands_for_a_claim_about_each_learner_and_place() -> None:
