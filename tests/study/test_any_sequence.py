@@ -29,6 +29,11 @@ KILLS = st.none() | st.integers(1, 40)
 Cell = tuple[str, str]
 
 
+def lines(*rows: tuple[Any, ...]) -> pd.DataFrame:
+    """Return a table of results: lines of example, attribute, value, and perhaps cost."""
+    return pd.DataFrame(rows, columns=["example", "attribute", "value", "cost"][: len(rows[0]) if rows else 3])
+
+
 def value_of(cell: Cell) -> float:
     """Return what is measured in a cell."""
     return float(sum(map(ord, "".join(cell))))
@@ -37,7 +42,7 @@ def value_of(cell: Cell) -> float:
 def in_process(call: Callable[[], object], kill_at: int | None = None) -> int:
     """Make a call in a copy of this process, which may be killed before some step of SQLite or of writing the file.
 
-    Return how it ended.
+    Return the copy's process number.
     """
     child = os.fork()
     if not child:
@@ -53,6 +58,11 @@ def in_process(call: Callable[[], object], kill_at: int | None = None) -> int:
             os._exit(0)
         except BaseException:
             os._exit(1)
+    return child
+
+
+def ended(child: int) -> int:
+    """Wait for a process, and return how it ended."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -85,7 +95,7 @@ class AnySequence(RuleBasedStateMachine):
                 call(study)
 
         if self.kills and kill_at is not None:
-            assert in_process(whole, kill_at) in (0, -signal.SIGKILL)
+            assert ended(in_process(whole, kill_at)) in (0, -signal.SIGKILL)
         whole()
 
     @initialize(known=st.booleans())
@@ -102,11 +112,7 @@ class AnySequence(RuleBasedStateMachine):
         self.made(lambda study: study.add([name], targets=[1.0]), kill_at)
         self.examples.append(name)
 
-    @rule(
-        spend=st.sampled_from([5, 10, 35, 200]),
-        per_example=st.sampled_from([None, 1, 2]),
-        kill_at=KILLS,
-    )
+    @rule(spend=st.sampled_from([5, 10, 35, 200]), per_example=st.sampled_from([None, 1, 2]), kill_at=KILLS)
     def ask(self, spend: float, per_example: int | None, kill_at: int | None) -> None:
         number = len(self.lines) + 1
         try:
@@ -130,10 +136,8 @@ class AnySequence(RuleBasedStateMachine):
         self.pending |= dict.fromkeys(cells, number)
         if per_example is not None:
             for name in {example for example, _ in cells}:
-                units = {
-                    HEADS[attribute] for example, attribute in self.counted() if example == name and COSTS[attribute]
-                }
-                assert len(units) <= per_example
+                attributes = [attribute for example, attribute in self.counted() if example == name]
+                assert len({HEADS[attribute] for attribute in attributes if COSTS[attribute]}) <= per_example
 
     def counted(self) -> set[Cell]:
         """Return the cells of all orders that were not released."""
@@ -142,18 +146,8 @@ class AnySequence(RuleBasedStateMachine):
 
     @rule(spend=st.sampled_from([10, 35]))
     def two_ask_at_once(self, spend: float) -> None:
-        children = []
-        for _ in range(2):
-            child = os.fork()
-            if not child:
-                try:
-                    budgetreg.Study(self.path).ask(spend)
-                    os._exit(0)
-                except BaseException:
-                    os._exit(1)
-            children.append(child)
-        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-        for _ in range(codes.count(0)):
+        children = [in_process(lambda: budgetreg.Study(self.path).ask(spend)) for _ in range(2)]
+        for _ in range([ended(child) for child in children].count(0)):
             self.note_order(len(self.lines) + 1, spend, None)
 
     @rule(share=st.integers(1, 4), never=st.booleans(), kill_at=KILLS)
@@ -161,10 +155,8 @@ class AnySequence(RuleBasedStateMachine):
         """Some of the pending cells have arrived, in another order; the others are still empty."""
         cells = sorted(self.pending, reverse=True)
         arrived = dict.fromkeys(cells[::share])
-        rows: list[tuple[str, str, object]] = [
-            (*cell, None if cell not in arrived else "unavailable" if never else value_of(cell)) for cell in cells
-        ]
-        frame = pd.DataFrame(rows, columns=["example", "attribute", "value"])
+        values = [None if cell not in arrived else "unavailable" if never else value_of(cell) for cell in cells]
+        frame = lines(*((*cell, value) for cell, value in zip(cells, values, strict=True)))
         self.made(lambda study: study.tell(frame), kill_at)
         for cell in arrived:
             del self.pending[cell]
@@ -179,8 +171,7 @@ class AnySequence(RuleBasedStateMachine):
         """The first pending purchase of one attribute arrives, and costs something else."""
         cell = next((cell for cell in sorted(self.pending) if cell[1] == "ecg"), None)
         if cell is not None:
-            frame = pd.DataFrame([(*cell, value_of(cell), cost)], columns=["example", "attribute", "value", "cost"])
-            self.made(lambda study: study.tell(frame), kill_at)
+            self.made(lambda study: study.tell(lines((*cell, value_of(cell), cost))), kill_at)
             del self.pending[cell]
             self.paid[cell], self.charges[cell] = value_of(cell), cost
 
@@ -200,8 +191,7 @@ class AnySequence(RuleBasedStateMachine):
         cell = self.examples[at % len(self.examples)], attribute
         if cell in {*self.beforehand, *self.paid, *self.unavailable, *self.pending}:
             return
-        frame = pd.DataFrame([(*cell, value_of(cell))], columns=["example", "attribute", "value"])
-        self.made(lambda study: study.tell(frame, free=free), 3)
+        self.made(lambda study: study.tell(lines((*cell, value_of(cell))), free=free), 3)
         (self.beforehand if free else self.paid)[cell] = value_of(cell)
         if not free:
             self.charges.setdefault((cell[0], HEADS[attribute]), COSTS[attribute])
@@ -210,13 +200,12 @@ class AnySequence(RuleBasedStateMachine):
     def repeat_and_contradict(self) -> None:
         rows = [(*cell, value) for cell, value in self.paid.items()]
         with budgetreg.Study(self.path) as study:
-            study.tell(pd.DataFrame(rows, columns=["example", "attribute", "value"]))
+            study.tell(lines(*rows))
             if rows:
-                rows.append((*rows[0][:2], -1.0))
                 with pytest.raises(DataError):
-                    study.tell(pd.DataFrame(rows[::-1], columns=["example", "attribute", "value"]))
+                    study.tell(lines((*rows[0][:2], -1.0), *rows[::-1]))
             with pytest.raises(DataError):
-                study.tell(pd.DataFrame([("p0", "nothing", 1)], columns=["example", "attribute", "value"]))
+                study.tell(lines(("p0", "nothing", 1)))
 
     @rule(at=st.integers(0, 20), kill_at=KILLS)
     def cancel(self, at: int, kill_at: int | None) -> None:

@@ -36,27 +36,16 @@ def recommended(
     *,
     of: JointModel | None = None,
     known: np.ndarray | None = None,
-    blocked: np.ndarray | None = None,
+    ordered: np.ndarray | None = None,
     prices: np.ndarray | None = None,
     spend: float = 600.0,
     per_example: int | None = None,
-    seed: int = 0,
-    ordered: np.ndarray | None = None,
 ) -> tuple[Choice, str]:
-    nothing = np.zeros((n, d), dtype=bool)
-    seen = (nothing if known is None else known) | (nothing if blocked is None else blocked)
-    return recommend(
-        of,
-        seen,
-        ~seen,
-        seen if ordered is None else ordered,
-        np.ones(d) if prices is None else prices,
-        np.arange(d),
-        np.ones(n, dtype=bool),
-        spend,
-        per_example,
-        np.random.default_rng(seed),
-    )
+    seen = np.zeros((n, d), dtype=bool) if known is None else known
+    cells = seen, ~seen, seen if ordered is None else ordered
+    attributes = np.ones(d) if prices is None else prices, np.arange(d)
+    everyone, rng = np.ones(n, dtype=bool), np.random.default_rng(0)
+    return recommend(of, *cells, *attributes, everyone, spend, per_example, rng)
 
 
 def order(*shape: int, **options: Any) -> Choice:
@@ -165,7 +154,7 @@ def test_limit_per_example_holds_over_all_orders() -> None:
     first = order(of=model(8), known=known, per_example=4, spend=150)
     pending = np.zeros_like(known)
     pending[tuple(first.cells.T)] = True
-    second = order(of=model(8), known=known, blocked=pending, per_example=4, spend=2000)
+    second = order(of=model(8), known=known | pending, per_example=4, spend=2000)
     pending[tuple(second.cells.T)] = True
     np.testing.assert_array_equal((known | pending).sum(axis=1), 4)
     # Cells that were known beforehand need not count.
