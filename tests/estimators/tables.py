@@ -19,6 +19,23 @@ def table(n: int, d: int, share: float = 1.0, seed: int = 0) -> tuple[np.ndarray
     return np.where(rng.random((n, d)) < share, X, np.nan), y
 
 
+class Observed:
+    """A table whose values are asked for; it notes of which example which attributes were, call by call."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = X
+        self.calls: list[tuple[int, list[int]]] = []
+
+    def __call__(self, example: int, attributes: np.ndarray) -> np.ndarray:
+        self.calls.append((example, attributes.tolist()))
+        return np.asarray(self.X[example, attributes])
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        """All cells that were asked for."""
+        return [(example, j) for example, attributes in self.calls for j in attributes]
+
+
 def written(path: Path, X: np.ndarray, y: np.ndarray | None = None) -> Path:
     """Write a table as CSV, the target last; NaN becomes an empty cell."""
     columns, header = (X, []) if y is None else (np.column_stack([X, y]), ["y"])

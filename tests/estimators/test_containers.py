@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import coo_array, csr_array
 
 from budgetreg.estimators import AELR, AEML, POPCA, FixedSubset, ImputeRidge, ObservationError, Ridge, SGDImpute
-from tests.estimators.tables import table
+from tests.estimators.tables import Observed, table
 
 X, Y = table(20, 4)
 HOLES = np.where(np.abs(X) > 6, np.nan, X)
@@ -30,6 +30,7 @@ SAME: dict[str, Any] = {
     "masked": MASKED,
     "masked rows": list(MASKED),
     "masked cells in lists": [[np.ma.masked if np.isnan(x) else x for x in row] for row in HOLES],
+    "a frame": pd.DataFrame(HOLES),
     "None in lists": cells(HOLES, None).tolist(),
     "NA in lists": cells(HOLES, pd.NA).tolist(),
     "NA in a column of objects": pd.DataFrame(cells(HOLES, pd.NA)),
@@ -47,7 +48,7 @@ SAME: dict[str, Any] = {
 def test_a_cell_that_is_not_there_is_not_learned_from_or_charged(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # NumPy's, about masked cells in lists
-        model, array = FixedSubset(k=3).fit(SAME[name], Y), FixedSubset(k=3).fit(HOLES, Y)
+        model, array = FixedSubset(k=3).fit(SAME[name], pd.Series(Y)), FixedSubset(k=3).fit(HOLES, Y)
     np.testing.assert_array_equal(model.coef_, array.coef_)
     assert model.attributes_seen_ == array.attributes_seen_
 
@@ -208,28 +209,17 @@ def test_what_a_function_cannot_have_meant_is_not_learned_from(name: str) -> Non
 
 
 def test_known_values_may_be_masked() -> None:
-    asked: list[int] = []
-
-    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
-        asked.extend(attributes.tolist())
-        assert np.isnan(HOLES[example, attributes]).all()
-        return X[example, attributes]
-
+    observe = Observed(X)
     FixedSubset(k=4, pilot=0).fit(observe, y=Y, n_features=4, known=MASKED)
-    assert len(asked) == np.isnan(HOLES).sum()
+    assert sorted(observe.cells) == [tuple(cell) for cell in np.argwhere(np.isnan(HOLES)).tolist()]
 
 
 def test_functions_are_asked_for_distinct_ascending_attributes() -> None:
     """AELR draws attributes with replacement, and in any order."""
-    asked: list[list[int]] = []
-
-    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
-        asked.append(attributes.tolist())
-        return X[example, attributes]
-
+    observe = Observed(X)
     AELR(**{**SMALL, "k": 4}).fit(observe, y=Y, n_features=4)
-    assert all(attributes == sorted(set(attributes)) for attributes in asked)
-    assert max(map(len, asked)) > 1
+    assert all(attributes == sorted(set(attributes)) for _, attributes in observe.calls)
+    assert max(len(attributes) for _, attributes in observe.calls) > 1
 
 
 def test_stored_values_of_a_cell_are_added_once() -> None:

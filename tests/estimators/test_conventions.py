@@ -6,9 +6,7 @@ import re
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -108,20 +106,6 @@ def test_it_works_in_a_pipeline_and_a_search() -> None:
     search = GridSearchCV(make_pipeline(StandardScaler(), Ridge(B=1.0)), {"ridge__B": [0.01, 10.0]}, cv=2).fit(X, y)
     assert search.best_params_ == {"ridge__B": 10.0}
     assert search.best_estimator_.score(X, y) > 0.5
-
-
-def test_frames_and_sparse_matrices_are_the_arrays_that_they_hold() -> None:
-    X, y = table(40, 4)
-    X[np.abs(X) < 2] = 0
-    arguments = {"k": 3, "B": 1.0, "eta": 0.1}
-    dense = AELR(**arguments).fit(X, y)
-    frame = AELR(**arguments).fit(pd.DataFrame(X, columns=list("abcd")), pd.Series(y))
-    sparse = AELR(**arguments).fit(csr_array(X), y)
-    for other in (frame, sparse):
-        np.testing.assert_array_equal(other.coef_, dense.coef_)
-        assert other.intercept_ == dense.intercept_
-    assert list(frame.feature_names_in_) == list("abcd")
-    np.testing.assert_array_equal(sparse.predict(csr_array(X)), dense.predict(X))
 
 
 def test_weights_of_examples_are_refused() -> None:

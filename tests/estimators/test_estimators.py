@@ -1,5 +1,6 @@
 """What estimators learn: the numbers of the command, within the budget, from values that are there or observed."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from budgetreg.estimators import (
     SGDImpute,
 )
 from budgetreg.runs.models import predict, read_models
-from tests.estimators.tables import small, table, written
+from tests.estimators.tables import Observed, small, table, written
 from tests.tiers import slow_but
 
 N, D = 40, 5
@@ -124,13 +125,7 @@ def test_numbers_and_bill_are_those_of_the_command(case: str, tmp_path: Path) ->
 def test_every_learner_sees_what_it_pays_for_and_no_other_value(name: str) -> None:
     """An observed table has the numbers of a table, and each cell is asked for once, at most k of an example."""
     X, y = table(40, 6, seed=2)
-    estimator = small(name, scale="none")
-    cells: list[tuple[int, int]] = []
-
-    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
-        cells.extend((example, int(j)) for j in attributes)
-        return X[example, attributes]
-
+    estimator, observe = small(name, scale="none"), Observed(X)
     if estimator.tuned:
         with pytest.raises(ValueError, match="cross-validation needs full rows"):
             estimator.fit(observe, y=y, n_features=6)
@@ -139,22 +134,17 @@ def test_every_learner_sees_what_it_pays_for_and_no_other_value(name: str) -> No
     learned = estimator.coef_ if hasattr(estimator, "coef_") else estimator.components_
     again = small(name, scale="none").fit(X, y)
     np.testing.assert_array_equal(learned, again.coef_ if hasattr(again, "coef_") else again.components_)
-    assert len(set(cells)) == len(cells) <= estimator.attributes_seen_ == again.attributes_seen_
+    assert len(set(observe.cells)) == len(observe.cells) <= estimator.attributes_seen_ == again.attributes_seen_
     # Of some learners the budget holds on average.
     assert estimator.attributes_seen_ <= 4 * 40 * 1.1
 
 
 def test_observing_asks_for_k_attributes_of_each_example() -> None:
     X, y = table(30, 5)
-    asked: dict[int, list[np.ndarray]] = {}
-
-    def observe(example: int, attributes: np.ndarray) -> list[float]:
-        asked.setdefault(example, []).append(attributes)
-        return X[example, attributes].tolist()
-
-    model = ESTIMATORS["SGDImpute"](k=2, B=1.0, eta=0.1, pilot=3).fit(observe, y=y, n_features=5)
-    np.testing.assert_array_equal(model.coef_, ESTIMATORS["SGDImpute"](k=2, B=1.0, eta=0.1, pilot=3).fit(X, y).coef_)
-    bills = sorted(sum(map(len, parts)) for parts in asked.values())
+    observe, given = Observed(X), {"k": 2, "B": 1.0, "eta": 0.1, "pilot": 3}
+    model = SGDImpute(**given).fit(observe, y=y, n_features=5)
+    np.testing.assert_array_equal(model.coef_, SGDImpute(**given).fit(X, y).coef_)
+    bills = sorted(Counter(example for example, _ in observe.cells).values())
     # Learning ends where 30 examples of 2 attributes would, as the command does.
     assert bills == [2] * 22 + [5] * 3
     assert model.attributes_seen_ == 22 * 2 + 3 * 5
@@ -168,7 +158,7 @@ def test_learning_uses_one_thread_as_a_run_does() -> None:
         threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
         return np.asarray(X[example, attributes])
 
-    ESTIMATORS["SGDImpute"](k=2, B=1.0, eta=0.1, pilot=3).fit(observe, y=y, n_features=5)
+    SGDImpute(k=2, B=1.0, eta=0.1, pilot=3).fit(observe, y=y, n_features=5)
     assert threads <= {1}
 
 
@@ -196,7 +186,7 @@ def test_a_failed_observation_names_the_example_and_changes_nothing(answer: Any,
         return X[example, attributes]
 
     arguments = {"k": 2, "B": 1.0, "eta": 0.1, "pilot": 0, "scale": "none"}
-    model = ESTIMATORS["SGDImpute"](**arguments).fit(X[::-1], y)
+    model = SGDImpute(**arguments).fit(X[::-1], y)
     before = model.coef_.copy()
     with pytest.raises(ObservationError, match=message) as failure:
         model.fit(observe, y=y, n_features=5)
@@ -211,7 +201,7 @@ def test_a_failed_observation_names_the_example_and_changes_nothing(answer: Any,
     before_failure = len(calls)
     model.fit(observe, y=y, n_features=5, known=error.values)
     assert len(calls) - before_failure == 30 - 11
-    np.testing.assert_array_equal(model.coef_, ESTIMATORS["SGDImpute"](**arguments).fit(X, y).coef_)
+    np.testing.assert_array_equal(model.coef_, SGDImpute(**arguments).fit(X, y).coef_)
 
 
 def test_what_earlier_calls_returned_is_kept_and_nothing_of_the_failed_one() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from budgetreg.estimators import AELR, AEML, AEMR, ESTIMATORS, POPCA, SGDImpute
 from budgetreg.estimators.parameters import learner_of
-from tests.estimators.tables import table
+from tests.estimators.tables import Observed, table
 
 N, D = 40, 5
 X, Y = table(N, D)
@@ -21,33 +21,20 @@ STEPS = {"k": 3, "B": 1.0, "eta": 0.1}
 
 def test_a_function_is_asked_for_groups_and_within_a_total() -> None:
     """And for free attributes of every example that is seen."""
-    cells: list[tuple[int, int]] = []
-
-    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
-        cells.extend((example, int(j)) for j in attributes)
-        return np.asarray(X[example, attributes])
-
-    given = {**STEPS, "k": 2, "pilot": 2, "groups": PANEL}
+    given, observe, free = {**STEPS, "k": 2, "pilot": 2, "groups": PANEL}, Observed(X), Observed(X)
     SGDImpute(**given, total=50).fit(observe, y=Y, n_features=D)
-    panels = {example for example, j in cells if j == 1}
-    assert panels == {example for example, j in cells if j == 3}
-    assert len(cells) - len(panels) <= 50
-    cells.clear()
-    model = SGDImpute(**given, costs=[1, 2, 0, 2, 3]).fit(observe, y=Y, n_features=D)
-    assert {example for example, j in cells if j == 2} == {example for example, _ in cells}
-    assert model.cost_ == sum([1, 2, 0, 0, 3][j] for _, j in cells)
+    panels = {example for example, j in observe.cells if j == 1}
+    assert panels == {example for example, j in observe.cells if j == 3}
+    assert len(observe.cells) - len(panels) <= 50
+    model = SGDImpute(**given, costs=[1, 2, 0, 2, 3]).fit(free, y=Y, n_features=D)
+    assert {example for example, j in free.cells if j == 2} == {example for example, _ in free.cells}
+    assert model.cost_ == sum([1, 2, 0, 0, 3][j] for _, j in free.cells)
 
 
 def test_choosing_k_a_function_is_asked_for_no_more_than_the_money_pays_for(short_chains: None) -> None:
-    spent = 0.0
-
-    def observe(example: int, attributes: np.ndarray) -> np.ndarray:
-        nonlocal spent
-        spent += sum(COSTS[j] for j in attributes)
-        return np.asarray(X[example, attributes])
-
+    observe = Observed(X)
     model = AEML(k="auto", total=90, n_factors=1, costs=COSTS).fit(observe, y=Y, n_features=D)
-    assert spent == model.cost_ <= 90
+    assert sum(COSTS[j] for _, j in observe.cells) == model.cost_ <= 90
     with pytest.raises(ValueError, match="AEML: total=90: a rehearsal finds where this money ends"):
         model.set_params(k=2).fit(observe, y=Y, n_features=D)
 
