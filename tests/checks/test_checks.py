@@ -24,20 +24,8 @@ from tests.tiers import quick_but, slow_but
 
 LONG = ("aemr", "aeml", "aefa", "aefa_streaming", "prime_pca", "fixed_subset", "normal_ml")
 COVERED = (
-    "aelr",
-    "ddaerr",
-    "ddaelr",
-    "ddaerr_two_phase",
-    "popca_importance",
-    "popca_passive",
-    "mbeg_plus",
-    "impute_ridge",
-    "impute_iterative",
-    "corrected_lasso",
-    "cocolasso",
-    "hmlasso",
-    "two_phase_sparse",
-    "hybrid",
+    *("aelr", "ddaerr", "ddaelr", "ddaerr_two_phase", "popca_importance", "popca_passive", "mbeg_plus"),
+    *("impute_ridge", "impute_iterative", "corrected_lasso", "cocolasso", "hmlasso", "two_phase_sparse", "hybrid"),
 )
 """Learners whose class, update and draws are those of quick ones, in another combination; or their minimiser is."""
 BLOCKS = ("aer", "ddaelr_two_phase", "aesvr", "naive", "popca", "mbeg", "ridge", "oja", "debiased_sgd")

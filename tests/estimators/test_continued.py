@@ -18,14 +18,8 @@ from budgetreg.estimators.parameters import learner_of
 from tests.estimators.tables import small, table
 
 NOT_CONTINUED = {
-    *(
-        "AEFA",
-        "DDAELRTwoPhase",
-        "DDAERRTwoPhase",
-        "FixedSubset",
-        "POPCAImportance",
-        "TwoPhaseSparse",
-    ),  # a share of all examples is first
+    # A share of all examples is first.
+    *("AEFA", "DDAELRTwoPhase", "DDAERRTwoPhase", "FixedSubset", "POPCAImportance", "TwoPhaseSparse"),
     *("AEML", "AEMR"),  # they plan their draws by what was seen
 }
 UNTUNED = [name for name, cls in ESTIMATORS.items() if not cls.tuned]

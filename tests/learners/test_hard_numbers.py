@@ -21,15 +21,8 @@ ODD = np.arange(N) % 2
 HARD = np.column_stack([X[:, 0] * 1e-29, np.where(ODD, 5e-324, X[:, 1] * 1e10), np.full(N, 3.0), np.zeros(N), X[:, 4:]])
 
 FAMILIES = (
-    "aelr",
-    "ddaerr_two_phase",
-    "aesvr",
-    "online_lasso",
-    "ridge",
-    "aemr",
-    "aefa_streaming",
-    "popca",
-    "impute_ridge",
+    *("aelr", "ddaerr_two_phase", "aesvr", "online_lasso", "ridge"),
+    *("aemr", "aefa_streaming", "popca", "impute_ridge"),
 )
 """One learner of each way to learn; others differ from one of them in an option, a base class, or a step."""
 

@@ -200,11 +200,16 @@ def test_regressions_that_are_solved_together_are_independent() -> None:
 
 
 def drawn(
-    prior: WeightsPrior, equations: Equations, rng: Any, sweeps: tuple[int, int], *, form: np.ndarray, penalty: float
+    prior: WeightsPrior, given: Equations, rng: Any, sweeps: Any, form: np.ndarray | None = None, penalty: float = 0.0
 ) -> Draws:
-    """Return the draws of one chain."""
-    (draws,) = prior.draw([equations], [rng], sweeps, forms=[form], penalties=[penalty])
+    """Return the draws of one chain, by default without a penalty."""
+    form = np.zeros_like(given.Q) if form is None else form
+    (draws,) = prior.draw([given], [rng], sweeps, forms=[form], penalties=[penalty])
     return draws
+
+
+def equations_of(X: np.ndarray, y: np.ndarray) -> Equations:
+    return Equations(X.T @ X, X.T @ y, float(y @ y))
 
 
 def listed(given: Any, rng: np.random.Generator, belief: float, *, complete: bool, large: bool) -> Draws:
@@ -293,7 +298,7 @@ def equations(p: int, T: int, seed: int = 6) -> Equations:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(T, p))
     y = X @ rng.normal(size=p) + rng.normal(size=T)
-    return Equations(X.T @ X, X.T @ y, float(y @ y))
+    return equations_of(X, y)
 
 
 @pytest.mark.parametrize("start", [True, False])
@@ -303,11 +308,8 @@ def test_sweeps_equal_a_listing(start: bool) -> None:
     given, rng = equations(p, 9), np.random.default_rng(7)
     prior = WeightsPrior(p, [v], large=start)
     draws = drawn(prior, given, np.random.default_rng(7), (2, 3), form=A, penalty=penalty)
-    t, pi, large, w, kept = (
-        (v / p, 0.5, np.ones(p, dtype=bool), np.zeros(p), [])
-        if start
-        else (v, 1 / (p + 1), np.zeros(p, dtype=bool), np.zeros(p), [])
-    )
+    large, w, kept = np.full(p, start), np.zeros(p), []
+    t, pi = (v / p, 0.5) if start else (v, 1 / (p + 1))
     of_t, base = 1 / t, given.Q + penalty * A
     for sweep in range(5):
         variances = np.array([0.01 * t, t])
@@ -343,9 +345,8 @@ def test_few_weights_of_many_are_found_from_each_start(start: bool) -> None:
     p, rng = 300, np.random.default_rng(2)
     X = rng.normal(size=(400, p))
     y = X[:, :3].sum(axis=1) + rng.normal(size=400)
-    given = Equations(X.T @ X, X.T @ y, float(y @ y))
     prior = WeightsPrior(p, [float(y.var())], large=start)
-    w = drawn(prior, given, rng, (60, 40), form=np.zeros((p, p)), penalty=0.0).mean
+    w = drawn(prior, equations_of(X, y), rng, (60, 40)).mean
     np.testing.assert_allclose(w[:3], 1, atol=0.2)
     assert np.square(w[3:]).sum() < 0.05
 
@@ -353,18 +354,15 @@ def test_few_weights_of_many_are_found_from_each_start(start: bool) -> None:
 def test_residuals_of_equations_are_those_of_the_examples() -> None:
     rng = np.random.default_rng(8)
     X, y, w = rng.normal(size=(9, 3)), rng.normal(size=9), rng.normal(size=3)
-    assert Equations(X.T @ X, X.T @ y, float(y @ y)).residual(w) == pytest.approx(np.square(y - X @ w).sum())
+    assert equations_of(X, y).residual(w) == pytest.approx(np.square(y - X @ w).sum())
 
 
 def test_overwhelming_data_give_least_squares_and_no_data_give_0() -> None:
-    p, rng, zero = 5, np.random.default_rng(9), np.zeros((5, 5))
-    few = equations(p, 100)
-    given = Equations(1e4 * few.Q, 1e4 * few.r, 1e4 * few.squares)
-    draws = drawn(WeightsPrior(p, [1.0], large=True), given, rng, (5, 10), form=zero, penalty=0.0)
-    np.testing.assert_allclose(draws.mean, np.linalg.solve(given.Q, given.r), rtol=1e-3)
-    none = drawn(
-        WeightsPrior(p, [1.0], large=True), Equations(zero, np.zeros(p), 0.0), rng, (5, 10), form=zero, penalty=0.0
-    )
+    p, rng = 5, np.random.default_rng(9)
+    few, nothing = equations(p, 100), Equations(np.zeros((p, p)), np.zeros(p), 0.0)
+    much = Equations(1e4 * few.Q, 1e4 * few.r, 1e4 * few.squares)
+    draws, none = (drawn(WeightsPrior(p, [1.0], large=True), given, rng, (5, 10)) for given in (much, nothing))
+    np.testing.assert_allclose(draws.mean, np.linalg.solve(much.Q, much.r), rtol=1e-3)
     assert not none.mean.any()
 
 
@@ -372,23 +370,16 @@ def test_the_effective_number_of_weights_is_all_that_the_data_show() -> None:
     rng, p = np.random.default_rng(12), 6
     x = rng.normal(size=(4000, p)) * [1, 1, 1, 1, 0, 0]  # nothing is seen of the last two
     y = x @ np.ones(p) + rng.normal(size=4000)
-    equations = Equations(x.T @ x, x.T @ y, float(y @ y))
     prior = WeightsPrior(p, [float(y.var())], large=True)
-    draws = drawn(prior, equations, rng, (50, 4000), form=np.zeros((p, p)), penalty=0.0)
+    draws = drawn(prior, equations_of(x, y), rng, (50, 4000))
     assert draws.parameters == pytest.approx(4, rel=0.05)
 
 
 def test_the_penalty_shrinks_the_weights_along_its_form() -> None:
     p, A = 5, np.diag([1.0, 0, 0, 0, 0])
+    given = Equations(1000 * np.eye(p), np.full(p, 1000.0), 5000.0)
     free, penalised = (
-        drawn(
-            WeightsPrior(p, [1.0], large=True),
-            Equations(1000 * np.eye(p), np.full(p, 1000.0), 5000.0),
-            np.random.default_rng(9),
-            (5, 20),
-            form=A,
-            penalty=penalty,
-        )
+        drawn(WeightsPrior(p, [1.0], large=True), given, np.random.default_rng(9), (5, 20), A, penalty)
         for penalty in (0.0, 1000.0)
     )
     np.testing.assert_allclose(free.mean, 1.0, rtol=0.01)
