@@ -26,7 +26,6 @@ pytestmark = pytest.mark.usefixtures("short_chains")
 
 NAMES = [f"p{number}" for number in range(12)]
 SQLITE_LOG = b"\2\2"
-USED: list[bytes] = []
 
 
 @pytest.fixture
@@ -40,19 +39,20 @@ def created(path: Path, **changes: Any) -> budgetreg.Study:
     return budgetreg.Study.create(path, examples=NAMES, targets=list(map(float, range(12))), **options)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _used(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Make a study with an order, results and another order, for all tests."""
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the file of a study with an order, results and another order."""
     study = created(tmp_path_factory.mktemp("used") / "trial.db")
     order = study.ask(spend=9)
     study.tell(order.assign(value=[float(at + 1) for at in range(len(order))]))
     study.ask(spend=4)
-    USED.append(study.path.read_bytes())
+    return study.path.read_bytes()
 
 
-def used(path: Path) -> budgetreg.Study:
+@pytest.fixture
+def used(path: Path, content: bytes) -> budgetreg.Study:
     """Return a study with an order, results and another order."""
-    path.write_bytes(USED[0])
+    path.write_bytes(content)
     return budgetreg.Study(path)
 
 
@@ -146,18 +146,12 @@ for line in {lines!r}:
         sys.exit(code)
 """
     return subprocess.run(
-        [*user, sys.executable, "-c", script],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=120,
+        [*user, sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, errors="replace", timeout=120
     )
 
 
-def test_the_file_stays_a_database(path: Path) -> None:
-    study = used(path)
-    study.add([f"q{number}" for number in range(600)])
+def test_the_file_stays_a_database(path: Path, used: budgetreg.Study) -> None:
+    used.add([f"q{number}" for number in range(600)])
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert len(budgetreg.Study(path).state().examples) == 612
@@ -178,8 +172,8 @@ def test_a_copy_has_what_was_reported_and_can_be_restored(path: Path, tmp_path: 
     assert study.table().equals(budgetreg.Study(copy).table())
 
 
+@pytest.mark.usefixtures("used")
 def test_a_log_beside_a_study_is_removed_and_not_read(path: Path) -> None:
-    used(path)
     as_schema_1(path)
     leave_log(path, "UPDATE cells SET value = 77 WHERE state = 'known'")
     log = path.with_name("trial.db-wal")
@@ -197,8 +191,8 @@ def test_a_log_beside_a_study_is_removed_and_not_read(path: Path) -> None:
     assert budgetreg.Study(path).bill().total == 1
 
 
-def test_studies_of_schema_1_are_read_and_upgraded(path: Path) -> None:
-    table = used(path).table()
+def test_studies_of_schema_1_are_read_and_upgraded(path: Path, used: budgetreg.Study) -> None:
+    table = used.table()
     as_schema_1(path)
     before = path.read_bytes()
     study = budgetreg.Study(path)
@@ -215,11 +209,10 @@ def test_studies_of_schema_1_are_read_and_upgraded(path: Path) -> None:
 
 
 @pytest.mark.parametrize("foreign", [False, True])
+@pytest.mark.usefixtures("used")
 def test_a_log_that_would_change_a_study_of_schema_1_is_refused(path: Path, tmp_path: Path, foreign: bool) -> None:
-    other = tmp_path / "other.db"
-    for file in (path, other):
-        used(file)
-        as_schema_1(file)
+    as_schema_1(path)
+    other = shutil.copy(path, tmp_path / "other.db")
     changed = other if foreign else path
     leave_log(changed, "UPDATE cells SET value = 77 WHERE state = 'known'")
     if foreign:
@@ -397,20 +390,18 @@ def test_waiting_is_reported_and_ends(
         "DROP TABLE log",
     ],
 )
-def test_changes_by_other_programs_are_noticed(path: Path, edit: str) -> None:
-    study = used(path)
+def test_changes_by_other_programs_are_noticed(path: Path, used: budgetreg.Study, edit: str) -> None:
     edited(path, edit)
-    for call in (study.state, study.bill, lambda: study.ask(spend=1), lambda: told(study, "p3", 1.0)):
+    for call in (used.state, used.bill, lambda: used.ask(spend=1), lambda: told(used, "p3", 1.0)):
         with pytest.raises(DataError, match="was changed outside budgetreg: its checksum does not match; use a copy"):
             call()
 
 
 @pytest.mark.parametrize("at", [40, 4096 + 40, -1])
-def test_damage_is_one_line(path: Path, at: int) -> None:
-    used(path)
-    content = bytearray(path.read_bytes())
-    content[at] ^= 1
-    path.write_bytes(content)
+def test_damage_is_one_line(path: Path, content: bytes, at: int) -> None:
+    damaged = bytearray(content)
+    damaged[at] ^= 1
+    path.write_bytes(damaged)
     with pytest.raises(DataError, match="checksum does not match; use a copy of it"):
         budgetreg.Study(path)
 
@@ -425,8 +416,8 @@ def test_damage_is_one_line(path: Path, at: int) -> None:
         "DROP TABLE log",
     ],
 )
+@pytest.mark.usefixtures("used")
 def test_a_damaged_study_of_schema_1_is_not_upgraded(path: Path, edit: str) -> None:
-    used(path)
     as_schema_1(path)
     edited(path, edit)
     with pytest.raises(DataError, match=r"trial.db is damaged: .*; use a copy of it"):
