@@ -202,75 +202,55 @@ def test_the_studys_own_column_of_names(clinic: budgetreg.Study, tmp_path: Path)
     assert clinic.tell(written(tmp_path, "patient,example,attribute,value\nx,008,ecg,1\n")).values == 1
 
 
+MISTAKES = [
+    ("patient,ecg\n7,1\n", "line 2, column 'patient': the study has no example '7', but '007': spreadsheets"),
+    ("patient,ecg\n0012,1\n", "the study has no example '0012', but '012': spreadsheets, and pandas without"),
+    ("patient,egc,iron\n007,1,2\n", "line 1: the study has no attribute 'egc' (did you mean 'ecg'?): leave it out"),
+    ("patient,ecg,cost\n007,1,2\n", "the study has no attribute 'cost': leave it out with drop=[cost]"),
+    ("name,ecg\n007,1\n", "line 1: there is no column 'patient'; columns: name, ecg; results need the columns"),
+    ("patient,ecg\n007,<0.5\n", "'<0.5' is a limit: write a number in its place, the same for all, such as 0.25"),
+    (
+        "patient,ecg\n007,1\n008,2\n007,3\n",
+        "is 1 already, and this is 3: the same table has that value: line 2: leave out one of the two, or write",
+    ),
+    ("patient;ecg\n007;1,5\n", "'1,5' has a decimal comma: write numbers with a point, such as 1.5 (decimal=, reads"),
+    (
+        "patient;ecg;iron\n007;1e6;20.5\n",
+        "line 2, column 'iron': 20.5 is far outside the range of the attribute, 0 to 10",
+    ),
+    ("patient,attribute,value\n009,ecg,1\n", "line 2, column 'patient': the study has no example '009'"),
+    (
+        "patient,attribute,value\n007,egc,1\n",
+        "line 2, column 'attribute': the study has no attribute 'egc' (did you mean 'ecg'?)",
+    ),
+    ("patient,ecg,order\n007,1,3\n", "line 2, column 'order': the study has no order 3, none was asked for"),
+]
+WITH_DECIMAL_COMMAS = [
+    ("patient;ecg\n007;>1,5\n", "'>1.5' is a limit: write a number in its place, the same for all, such as 1.5"),
+    (
+        "patient;ecg\n007;1.500\n",
+        "'1.500' has a point: if it separates thousands, write 1500; if decimals, write 1,500",
+    ),
+    ("patient;ecg\n007;1.234,5\n", "'1.234,5' has points between thousands: write 1234,5"),
+    ("patient;ecg\n007;high\n", "'high' is not a number (leave a pending value empty; unavailable"),
+]
+
+
 @pytest.mark.parametrize(
-    ("text", "how", "said"),
+    ("text", "said", "how"),
     [
-        ("patient,ecg\n7,1\n", {}, "line 2, column 'patient': the study has no example '7', but '007': spreadsheets"),
-        ("patient,ecg\n0012,1\n", {}, "the study has no example '0012', but '012': spreadsheets, and pandas without"),
-        (
-            "patient,egc,iron\n007,1,2\n",
-            {},
-            "line 1: the study has no attribute 'egc' (did you mean 'ecg'?): leave it out",
-        ),
-        ("patient,ecg,cost\n007,1,2\n", {}, "the study has no attribute 'cost': leave it out with drop=[cost]"),
-        ("name,ecg\n007,1\n", {}, "line 1: there is no column 'patient'; columns: name, ecg; results need the columns"),
-        (
-            "patient,ecg\n007,<0.5\n",
-            {},
-            "'<0.5' is a limit: write a number in its place, the same for all, such as 0.25",
-        ),
-        (
-            "patient;ecg\n007;>1,5\n",
-            {"decimal": ","},
-            "'>1.5' is a limit: write a number in its place, the same for all, such as 1.5",
-        ),
-        (
-            "patient,ecg\n007,1\n008,2\n007,3\n",
-            {},
-            "is 1 already, and this is 3: the same table has that value: line 2: leave out one of the two, or write",
-        ),
-        (
-            "patient;ecg\n007;1,5\n",
-            {},
-            "'1,5' has a decimal comma: write numbers with a point, such as 1.5 (decimal=, reads",
-        ),
-        (
-            "patient;ecg\n007;1.500\n",
-            {"decimal": ","},
-            "'1.500' has a point: if it separates thousands, write 1500; if decimals, write 1,500",
-        ),
-        (
-            "patient;ecg\n007;1.234,5\n",
-            {"decimal": ","},
-            "'1.234,5' has points between thousands: write 1234,5",
-        ),
-        (
-            "patient;ecg\n007;high\n",
-            {"decimal": ","},
-            "'high' is not a number (leave a pending value empty; unavailable",
-        ),
-        (
-            "patient;ecg;iron\n007;1e6;20.5\n",
-            {},
-            "line 2, column 'iron': 20.5 is far outside the range of the attribute, 0 to 10",
-        ),
+        *((*each, {}) for each in MISTAKES),
+        *((*each, {"decimal": ","}) for each in WITH_DECIMAL_COMMAS),
         (
             "patient,ecg\n007,1\n",
-            {"drop": ["ward"]},
             "there is no column 'ward'; columns: patient, ecg; drop names columns",
+            {"drop": ["ward"]},
         ),
-        ("patient,attribute,value\n009,ecg,1\n", {}, "line 2, column 'patient': the study has no example '009'"),
-        (
-            "patient,attribute,value\n007,egc,1\n",
-            {},
-            "line 2, column 'attribute': the study has no attribute 'egc' (did you mean 'ecg'?)",
-        ),
-        ("patient,ecg,order\n007,1,3\n", {}, "line 2, column 'order': the study has no order 3, none was asked for"),
-        ("patient,ecg\n007,1\n", {"decimal": ";"}, "decimal=;: must be . or ,"),
+        ("patient,ecg\n007,1\n", "decimal=;: must be . or ,", {"decimal": ";"}),
     ],
 )
 def test_results_as_laboratories_have_them(
-    clinic: budgetreg.Study, tmp_path: Path, text: str, how: dict[str, Any], said: str
+    clinic: budgetreg.Study, tmp_path: Path, text: str, said: str, how: dict[str, Any]
 ) -> None:
     """Each mistake is one line that says what to do, and nothing of the table is recorded."""
     before = clinic.path.read_bytes()
