@@ -12,6 +12,7 @@ import pytest
 
 import budgetreg
 from budgetreg.common.errors import ConfigError, DataError, UserError
+from budgetreg.runs.models import predict
 
 pytestmark = pytest.mark.usefixtures("short_chains")
 
@@ -100,10 +101,6 @@ def test_groups_are_ordered_whole_at_one_price(path: Path) -> None:
     for _, lines in blood.groupby("example"):
         assert lines["attribute"].tolist() == ["iron", "zinc"]
         assert lines["cost"].tolist() == [20, 0]
-    study.tell(results(("p1", "zinc", 7)))
-    assert study.bill().total == 20
-    study.tell(results(("p1", "iron", 8)))
-    assert study.bill().total == 20
     # The panel is paid for, so that a value of it that was released costs nothing more.
     study.tell(results(("p2", "zinc", 7)))
     study.cancel(1)
@@ -212,12 +209,6 @@ def test_a_different_result_needs_leave_and_the_log_keeps_both(path: Path) -> No
     assert study.tell(results(("p1", "ecg", 2)), replace=True).replaced == 1
     assert study.bill().total == 10
     assert study.log()[["old", "new"]].to_numpy().tolist()[-1] == [1.0, 2.0]
-    study.tell(results(("p1", "ecg", "unavailable")), replace=True, refund=True)
-    assert study.bill().total == 0
-    study.tell(results(("p1", "ecg", 3)), replace=True)
-    assert study.bill().total == 10
-    study.tell(results(("p1", "age", 32)), replace=True)  # it was free and stays so
-    assert study.bill().total == 10
 
 
 def test_examples_and_targets_arrive_later(path: Path) -> None:
@@ -433,8 +424,6 @@ def test_what_is_proposed_is_ordered_and_nothing_is_recorded_before(path: Path) 
 
 
 def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) -> None:
-    from budgetreg.runs.models import predict
-
     study, whole = bought(path)
     study.export(tmp_path / "model.npz")
     whole.to_csv(tmp_path / "new.csv", index=False)
@@ -446,25 +435,8 @@ def test_the_exported_model_is_what_predict_reads(path: Path, tmp_path: Path) ->
         predict(tmp_path / "model.npz", tmp_path / "new.csv")
 
 
-@pytest.mark.slow
-def test_a_model_of_labels_has_probabilities(path: Path, tmp_path: Path) -> None:
-    from budgetreg.runs.models import predict
-
-    study, whole = bought(path)
-    labels = np.where(whole["target"] > whole["target"].median(), "sick", "healthy")
-    values = study.table().drop(columns=["target", "example"])
-    other = budgetreg.Study.create(tmp_path / "labels.db", examples=values, targets=list(labels))
-    other.export(tmp_path / "model.npz")
-    assert set(other.predict(values)["label"]) == {"sick", "healthy"}
-    whole.assign(target=labels).to_csv(tmp_path / "new.csv", index=False)
-    predictions = predict(tmp_path / "model.npz", tmp_path / "new.csv")
-    assert (np.array(predictions.columns["label"]) == labels).mean() > 0.8
-
-
 def test_labels_are_those_of_the_exported_model(path: Path, tmp_path: Path) -> None:
     """Few are sick: the label follows the probability, also of incomplete rows, and not the sign."""
-    from budgetreg.runs.models import predict
-
     rng = np.random.default_rng(5)
     X = pd.DataFrame(rng.normal(size=(150, 3)), columns=list("abc"))
     labels = np.where(X.sum(axis=1) + rng.normal(size=150) > 1.8, "sick", "healthy")
@@ -477,8 +449,9 @@ def test_labels_are_those_of_the_exported_model(path: Path, tmp_path: Path) -> N
     found, exported = study.predict(new), predict(tmp_path / "model.npz", tmp_path / "new.csv").columns
     np.testing.assert_allclose(found["prediction"], exported["prediction"], rtol=1e-9)
     assert found["label"].tolist() == exported["label"]
-    sick = found["label"] == "sick"
+    sick, total = found["label"] == "sick", new.sum(axis=1)
     assert (sick & (found["prediction"] < 0)).any()
+    assert total[sick].mean() > 1.5 > 0.3 > total[~sick].mean()
     probabilities = np.array(exported["probability"])
     assert probabilities[0] == pytest.approx((labels == "sick").mean(), abs=1e-6)
     assert probabilities.std() > 0.1
@@ -486,8 +459,6 @@ def test_labels_are_those_of_the_exported_model(path: Path, tmp_path: Path) -> N
 
 def test_a_mistyped_label_can_be_replaced(path: Path) -> None:
     study = created(path, targets=["well", "sikc", None])
-    with pytest.raises(DataError, match="there would be 3 labels"):
-        study.add(["p3"], targets=["sick"])
     assert study.add(["p2"], targets=["sick"], replace=True)["replaced"] == 1
     assert study.state().labels == ("sick", "well")
 
