@@ -1,22 +1,17 @@
 """The ranking of candidates and its uncertainty, on synthetic curves with a known answer."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from interval_coverage import misses
 from scipy.stats import t as student
 
 from budgetreg.analysis.comparisons import ranked
 from budgetreg.analysis.intervals import FEWEST, RESAMPLES, weights
 from budgetreg.runs.series import by_checkpoint
 from tests.analysis.test_claims import REPETITIONS, falling, series
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-from interval_coverage import misses
 
 
 def test_candidates_are_ranked_at_their_last_checkpoints():

@@ -1,19 +1,14 @@
 """The comparison of an advice with a sweep: its verdicts on synthetic errors, and those that are committed."""
 
 import csv
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from advice_against_sweep import CASES, ROOT, tried, verdict
 
 from budgetreg.analysis.comparisons import ranked
 from tests.analysis.test_advice import with_errors
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-from advice_against_sweep import CASES, ROOT, tried, verdict
 
 SPLITS = 0.3 + 0.01 * np.arange(10)
 

@@ -1,30 +1,16 @@
 """The table that compares k=auto with the best fixed k in hindsight."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pandas as pd
 import pytest
+from designs import comparison
 
 
-@pytest.fixture(scope="module")
-def designs() -> ModuleType:
-    path = Path(__file__).resolve().parents[2] / "scripts" / "designs.py"
-    spec = importlib.util.spec_from_file_location("designs", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_it_takes_the_best_fixed_k_at_each_total_and_holds_curves_that_end(designs: ModuleType) -> None:
+def test_it_takes_the_best_fixed_k_at_each_total_and_holds_curves_that_end() -> None:
     def curve(attributes: list[int], errors: list[float]) -> pd.DataFrame:
         return pd.DataFrame({"attributes": attributes, "test_relative": errors})
 
-    table = designs.comparison(
+    table = comparison(
         {
             "wine": {
                 "auto": curve([300, 800, 1500], [0.5, 0.4, 0.3]),
