@@ -433,7 +433,6 @@ def test_an_entry_with_rows_stands_for_a_claim_about_each_learner_and_place() ->
         "by_column": {"from": [10, 20]},
     }
     grid = grid_of(entry)
-    assert grid
     assert grid.sentence == "on *data* data A errs less than *learner*"
     assert (grid.rows, grid.columns) == (("B", "C on full rows"), ("few", "many"))
     claims = parse_all([entry])
@@ -446,14 +445,11 @@ def test_an_entry_with_rows_stands_for_a_claim_about_each_learner_and_place() ->
 def test_a_grid_has_budgets_or_a_single_column() -> None:
     entry = {"id": "{row}_{column}", "says": "with {column} A errs less than {row}", "kind": "below", "a": "a"}
     grid = grid_of({**entry, "rows": {"b": "B"}, "columns": {"k": [4, 8]}})
-    assert grid
     assert (grid.sentence, grid.columns) == ("with *k* A errs less than *learner*", ("k = 4", "k = 8"))
     assert [each["where"] for each in grid.entries.values()] == [{"k": 4}, {"k": 8}]
     both = grid_of({**entry, "where": {"seed": 1}, "rows": {"b": "B"}, "columns": {"k": [4]}})
-    assert both
     assert both.entries["B", "k = 4"]["where"] == {"seed": 1, "k": 4}
     single = grid_of({**entry, "where": {"k": 4}, "rows": {"b": "B", "c": "C"}})
-    assert single
     assert single.columns == ("",)
     assert single.entries["C", ""]["where"] == {"k": 4}
     assert grid_of(entry) is None

@@ -479,7 +479,6 @@ def test_the_average_equals_a_listing(k: int, noise: float, fits: bool, centred:
     assert covariance[d, d] == pytest.approx(
         max(variance, shared[live] @ np.linalg.solve(M, shared[live]) + LEAST_NOISE * variance)
     )
-    assert outputs.moments is not None
     stated = standardised.joint(given if k < d else average, 1)
     np.testing.assert_array_equal(outputs.moments(1).covariance, stated.covariance)
 
@@ -534,7 +533,6 @@ def test_examples_that_show_nothing_leave_the_others_complete() -> None:
     given = Moments(np.zeros((1, d + 1)), np.eye(d + 1)[None])
     known = Known(standardised, given, np.ones((1, d)))
     regression = stream_regression(known, standardised.origin(given, **both), 0)
-    assert regression is not None
     assert (regression.complete, regression.examples) == (True, 8)
 
 
@@ -548,7 +546,6 @@ def test_parts_are_the_second_moments_of_the_weights_in_units_of_the_columns() -
     parts = expected_parts(known, [np.random.default_rng(f) for f in range(3)], **both)
     regression = stream_regression(known, standardised.origin(given, **both), 1)
     C = given.second[1] - np.outer(given.first[1], given.first[1])
-    assert regression is not None
     (draws,) = solve([regression], [np.random.default_rng(1)], [1.0], for_draws=True)
     expected = draws.square * np.diagonal(C)[live]
     np.testing.assert_allclose(parts[1, live], expected, rtol=1e-12)
