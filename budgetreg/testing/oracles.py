@@ -20,8 +20,7 @@ from budgetreg.algorithms.corrected_moments import CorrectedMoments, pair_sums, 
 from budgetreg.algorithms.factors import FactorRegression, StreamingFactorAnalysis
 from budgetreg.algorithms.fixed_subset import SHARE, FixedSubset
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016 import MatrixGradientLearner, SecondMomentLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import COUNTERPARTS, GradientLearner, GuidedLearner
 from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner

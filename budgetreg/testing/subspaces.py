@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner, Weights, pair_estimates
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates
+from budgetreg.algorithms.gonen_2016 import (
+    MatrixGradientLearner,
+    SecondMomentLearner,
+    Weights,
+    moment_estimates,
+    pair_estimates,
+)
 from budgetreg.common.streams import generator
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table

@@ -7,8 +7,7 @@ from typing import Any
 
 from budgetreg.algorithms.cesa_bianchi_2010 import aer, baseline
 from budgetreg.algorithms.corrected_moments import corrected_moments
-from budgetreg.algorithms.gonen_2016.mbeg import mbeg
-from budgetreg.algorithms.gonen_2016.popca import popca
+from budgetreg.algorithms.gonen_2016 import mbeg, popca
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import aelr, aerr
 from budgetreg.algorithms.hazan_koren_2012.aesvr import aesvr
 from budgetreg.algorithms.kukliansky_shamir_2015 import ddaelr, ddaerr, two_phases

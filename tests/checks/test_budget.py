@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.algorithms.learner import Cost
 from budgetreg.algorithms.regressors import ScaledRegressors
 from budgetreg.metering.accessor import Accessor

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from budgetreg.algorithms import cesa_bianchi_2010
+from budgetreg.algorithms import cesa_bianchi_2010, gonen_2016
 from budgetreg.algorithms.full_rows import ExactGradientLearner
-from budgetreg.algorithms.gonen_2016 import mbeg
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
+from budgetreg.algorithms.gonen_2016 import MatrixGradientLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
 from budgetreg.algorithms.learner import Batching, BudgetSplit, SplitBudgetLearner
 from budgetreg.cli.app import main
@@ -123,8 +122,8 @@ def test_products_over_wrong_probabilities_fail(name, monkeypatch):
 
 
 def test_pairs_weighed_with_other_probabilities_than_drawn_fail(monkeypatch):
-    draw = mbeg.Weights.draw
-    monkeypatch.setattr(mbeg.Weights, "draw", lambda self, uniforms: draw(self, uniforms**2))
+    draw = gonen_2016.Weights.draw
+    monkeypatch.setattr(gonen_2016.Weights, "draw", lambda self, uniforms: draw(self, uniforms**2))
     assert "mean of C" in failure("mbeg", "unbiased")
     assert "mean of C" in failure("mbeg_plus", "full at k=d")
 

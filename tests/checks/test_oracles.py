@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms import full_rows, kukliansky_shamir_2015
+from budgetreg.algorithms import full_rows, gonen_2016, kukliansky_shamir_2015
 from budgetreg.algorithms.engine import ControlVariate, Proportional, data_point_weights
-from budgetreg.algorithms.gonen_2016 import mbeg
 from budgetreg.algorithms.hazan_koren_2012 import aerr_aelr, aesvr
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import EG, OGD, GradientLearner
 from budgetreg.revealed import designs
@@ -146,7 +145,7 @@ def test_eigenvalues_that_are_not_capped_fail(monkeypatch):
     def to_the_trace(theta, n):
         return np.log(n) - np.log(np.exp(theta).sum(axis=1))
 
-    monkeypatch.setattr(mbeg, "project", to_the_trace)
+    monkeypatch.setattr(gonen_2016, "project", to_the_trace)
     subject = changed("mbeg")
     assert checks.run_check(subject, "second moments").passed
     fails(subject, "boundary", "a pair after a step")

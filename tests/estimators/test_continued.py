@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.algorithms.learner import Observation
 from budgetreg.common.streams import generator
 from budgetreg.estimators import AELR, ESTIMATORS, BudgetEstimator, ObservationError, SGDImpute

@@ -10,7 +10,7 @@ from sklearn.decomposition import FactorAnalysis
 from budgetreg.algorithms.eigenspaces import leading
 from budgetreg.algorithms.factors import FactorAnalysis as Aefa
 from budgetreg.algorithms.factors.likelihood import FactorModel, Penalty, RevealedEntries, ascend, kept, products
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.data.distributions import BiasedCoins, Hadamard, Spike
 from tests.learners.problems import fit, likelihood, shuffled
 from tests.learners.test_factors import AEFA, line

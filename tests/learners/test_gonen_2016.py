@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.gonen_2016 import mbeg
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner, decompose
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates, popca
+from budgetreg.algorithms import gonen_2016
+from budgetreg.algorithms.gonen_2016 import MatrixGradientLearner, SecondMomentLearner, moment_estimates, popca
 from budgetreg.common import streams
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -93,7 +92,7 @@ BLOCK = 16
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Make blocks small, so that few examples, for which the listing's logm is fast, fill several of them."""
-    for module in (mbeg, streams):
+    for module in (gonen_2016, streams):
         monkeypatch.setattr(module, "BLOCK", BLOCK)
 
 
@@ -112,7 +111,7 @@ def listing(X, rng, *, k, n, update, alpha, eta):
     second, uniforms, choices = (np.concatenate(part)[:m] for part in zip(*blocks, strict=True))
     alpha = min(eta * d**2, 0.5) if alpha == "theory" else alpha
     total = np.zeros((d, d))
-    for t, (W, seen) in enumerate(mbeg.mbeg(X, uniforms, second, n, alpha, eta, update)):
+    for t, (W, seen) in enumerate(gonen_2016.mbeg(X, uniforms, second, n, alpha, eta, update)):
         total += W
         yield total / (t + 1), choices[t], len(seen)
 
@@ -136,7 +135,7 @@ def test_mbeg_equals_its_listing(small_blocks, update, alpha, n):
             W, choice, _ = steps[c - 1]
             values, U = np.linalg.eigh(W)
             np.testing.assert_allclose(top[c][f, g] @ top[c][f, g].T, U[:, -n:] @ U[:, -n:].T, atol=1e-7)
-            weights, members = decompose(values, n)
+            weights, members = gonen_2016.decompose(values, n)
             chosen = U[:, members[np.searchsorted(np.cumsum(weights), choice)]]
             np.testing.assert_allclose(drawn[c][f, g] @ drawn[c][f, g].T, chosen @ chosen.T, atol=1e-7)
 
@@ -145,7 +144,7 @@ def test_huge_steps_keep_eigenvalues_between_0_and_1():
     """And if one dimension is wanted, the sum of all steps has the same eigenvectors, as nothing is ever capped."""
     rng = np.random.default_rng(0)
     for n in (1, 3):
-        weights, total = mbeg.Weights(3, 6, n, np.zeros(3)), np.zeros((3, 6, 6))
+        weights, total = gonen_2016.Weights(3, 6, n, np.zeros(3)), np.zeros((3, 6, 6))
         for step in range(1, 40):
             change = rng.normal(size=(3, 6, 6)) * np.array([1e-3, 1.0, 100.0])[:, None, None]
             change = change + change.swapaxes(1, 2)

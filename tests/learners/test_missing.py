@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from budgetreg.algorithms import cesa_bianchi_2010 as pairs
+from budgetreg.algorithms import gonen_2016
 from budgetreg.algorithms.cesa_bianchi_2010 import PairCentring
-from budgetreg.algorithms.gonen_2016 import mbeg
-from budgetreg.algorithms.gonen_2016.mbeg import MatrixGradientLearner
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner, moment_estimates
+from budgetreg.algorithms.gonen_2016 import MatrixGradientLearner, SecondMomentLearner, moment_estimates
 from budgetreg.algorithms.kukliansky_shamir_2015 import MomentEstimates
 from budgetreg.algorithms.learner import Missing, SideInformation
 from budgetreg.algorithms.registry import members
@@ -177,7 +176,9 @@ def test_pooled_estimate_of_two_phases_is_unbiased():
 def test_mbeg_estimates_are_unbiased(monkeypatch, update, name):
     """Every pair that may be drawn, for every mask, enters the state with its estimate."""
     followed = []
-    monkeypatch.setattr(mbeg.Weights, "move", lambda self, rows, change, step: followed.append((rows, change.copy())))
+    monkeypatch.setattr(
+        gonen_2016.Weights, "move", lambda self, rows, change, step: followed.append((rows, change.copy()))
+    )
     mean = np.zeros((D, D))
     for mask, p in zip(MASKS, PROBABILITIES, strict=True):
         table = Table(np.where(mask, X, np.nan)[None], np.zeros(1), available=mask[None])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.gonen_2016.popca import SecondMomentLearner
+from budgetreg.algorithms.gonen_2016 import SecondMomentLearner
 from budgetreg.algorithms.zhu_2022 import PrimePCA, prime_pca
 from budgetreg.common.errors import ConfigError
 from budgetreg.testing.checks import Recorder

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.gonen_2016.popca import popca
+from budgetreg.algorithms.gonen_2016 import popca
 from budgetreg.algorithms.streaming_subspaces import GROUSE_RIDGE, ORTHONORMALISE, PETRELS_RIDGE, StreamingLearner
 from budgetreg.common.streams import subset
 from tests.learners.problems import fit

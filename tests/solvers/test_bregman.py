@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgetreg.algorithms.gonen_2016.mbeg import decompose, project
+from budgetreg.algorithms.gonen_2016 import decompose, project
 
 CASES = [(1, 1), (2, 1), (5, 1), (5, 3), (5, 4), (5, 5), (12, 7), (40, 6)]
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from budgetreg.algorithms.gonen_2016.mbeg import mbeg_bound, mbeg_least_examples, mbeg_step
-from budgetreg.algorithms.gonen_2016.popca import popca_bound
+from budgetreg.algorithms.gonen_2016 import mbeg_bound, mbeg_least_examples, mbeg_step, popca_bound
 from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import (
     aelr_bound,
     aerr_bound,
