@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 import budgetreg
-from budgetreg.algorithms.aemr import target_regression, weights
+from budgetreg.algorithms.aemr import target_regression
 from budgetreg.algorithms.factors import covariance, posterior, trust
 from budgetreg.revealed import collection, designs
 from budgetreg.revealed.designs import regression_weights
@@ -64,8 +64,8 @@ VARIANTS: dict[str, dict[tuple[ModuleType, str], object]] = {
     "no standard error": {(target_regression, "_ERRORS"): 0.0},
     "draws: all differences of u": {(target_regression, "_SHARE_FOR_DRAWS"): 1.0},
     "draws: no differences of u": {(target_regression, "_SHARE_FOR_DRAWS"): 0.0},
-    "small weights down to a 1,000th": {(weights, "_LEAST_SMALL"): 1000},
-    "large weights drawn by their values": {(weights, "_IN_TURN"): 10**9},
+    "small weights down to a 1,000th": {(target_regression, "_LEAST_SMALL"): 1000},
+    "large weights drawn by their values": {(target_regression, "_IN_TURN"): 10**9},
     "30 rounds": {(target_regression, "_ROUNDS"): 30},
     "sweeps of the last round not more": {(target_regression, "_MORE"): 1},
     "correlations always count": {(trust, "_ERRORS"): np.inf},

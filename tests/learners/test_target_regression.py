@@ -11,14 +11,16 @@ from budgetreg.algorithms.aemr import target_regression as module
 from budgetreg.algorithms.aemr.target_regression import (
     LEAST_NOISE,
     CompleteRegression,
+    Draws,
+    Equations,
     Known,
     TargetRegression,
+    WeightsPrior,
     average_regressors,
     expected_parts,
     solve,
     stream_regression,
 )
-from budgetreg.algorithms.aemr.weights import Draws, Equations, WeightsPrior
 from budgetreg.estimators import ESTIMATORS
 from budgetreg.metering.table import WithIntercept
 from budgetreg.revealed.collection import Entries
