@@ -25,23 +25,16 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from budgetreg.algorithms.learner import (
-    UNBOUNDED,
-    Missing,
-    PairwiseLearner,
-    Rngs,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.algorithms.learner import UNBOUNDED, SideInformation, UniformSubsetsLearner
 from budgetreg.algorithms.vectors import project_l1
 from budgetreg.config.options import one_of, option
 from budgetreg.metering.table import JointMoments, WithIntercept
-from budgetreg.revealed.collection import Block, collect, rows_by_column
+from budgetreg.revealed.collection import Block, Entries, rows_by_column
 from budgetreg.revealed.columns import Rescaled
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
+    from budgetreg.metering.table import Outputs
 
 # The moments as printed, one example at a time.
 
@@ -328,7 +321,7 @@ def semidefinite(sums: Sequence[PairSums], f: int) -> JointMoments:
 
 
 @dataclass(frozen=True)
-class CorrectedMoments(PairwiseLearner):
+class CorrectedMoments(UniformSubsetsLearner):
     """Regressors from corrected moments of uniform subsets of k attributes.
 
     Attributes
@@ -340,12 +333,6 @@ class CorrectedMoments(PairwiseLearner):
     solver: str = option("what is done about indefinite moments", one_of(*SOLVERS), tried=())
 
     core = "corrected_moments"
-    continues = True
-    centres_itself = True
-    scales_itself = True
-    missing = Missing.LEFT_OUT
-    uses_free = True
-    draws_groups = True
     check_streams = 40
     skipped_checks: ClassVar[Mapping[str, str]] = {
         "second moments": "sums are divided by how often both were seen, which has no variance in closed form",
@@ -362,20 +349,12 @@ class CorrectedMoments(PairwiseLearner):
         """Whether what it minimises is convex: if not, it returns a stationary point, up to a tolerance."""
         return self.solver != "stationary"
 
-    def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
-    ) -> Trajectory:
-        """Draw k attributes of each example uniformly, and solve at each checkpoint; see `Learner.fit`.
-
-        There is one setting, whose size is chosen on held-out parts of what was seen.
-        """
-        F, d = accessor.n_streams, accessor.d
-        for collected in collect(accessor, checkpoints, rngs, given.k):
-            if collected.is_checkpoint:  # no plans: the draws stay uniform
-                rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-                W, b, kept = solved_streams(self.solver, rescaled, F, d, given)
-                outputs = WithIntercept(W, b, selection=partial(semidefinite, kept))
-                yield collected.examples, rescaled.as_revealed(outputs if given.centred or given.intercept else W)
+    def solved(self, entries: Entries, accessor: Accessor, given: SideInformation) -> Outputs:
+        """Solve for regressors of a size that is chosen on held-out parts of what was seen."""
+        rescaled = Rescaled(entries.blocks(), accessor.d, given.scaled, accessor.stored_units())
+        W, b, kept = solved_streams(self.solver, rescaled, accessor.n_streams, accessor.d, given)
+        outputs = WithIntercept(W, b, selection=partial(semidefinite, kept))
+        return rescaled.as_revealed(outputs if given.centred or given.intercept else W)
 
     @property
     def words(self) -> Sequence[str]:

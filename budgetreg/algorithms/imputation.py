@@ -25,12 +25,12 @@ from budgetreg.algorithms.learner import (
     Batching,
     Learner,
     Missing,
-    PairwiseLearner,
     Rngs,
     RunContext,
     Settings,
     SideInformation,
     Trajectory,
+    UniformSubsetsLearner,
     average_option,
 )
 from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
@@ -38,7 +38,7 @@ from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import blocks, generator
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.metering.table import JointMoments, TargetMeans, WithIntercept
-from budgetreg.revealed.collection import AttributeDraws, Block, collect, reveal
+from budgetreg.revealed.collection import AttributeDraws, Block, reveal
 from budgetreg.revealed.columns import Rescaled, RunningScale, inflation
 from budgetreg.revealed.tails import few_of_many
 
@@ -65,7 +65,7 @@ _LARGE = 30.0
 
 
 @dataclass(frozen=True)
-class ImputationLearner(PairwiseLearner):
+class ImputationLearner(UniformSubsetsLearner):
     """Ridge on rows whose unseen values are imputed.
 
     Attributes
@@ -85,24 +85,11 @@ class ImputationLearner(PairwiseLearner):
     core = "imputation"
     version = 2
     check_streams = 50
-    continues = True
-    centres_itself = True
-    scales_itself = True
-    missing = Missing.LEFT_OUT
-    uses_free = True
-    draws_groups = True
 
-    def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
-    ) -> Trajectory:
-        """Draw k attributes of each example uniformly; impute the others and solve for ridge at each checkpoint.
-
-        There is one setting and nothing to tune; see `Learner.fit`.
-        """
+    def solved(self, entries: Entries, accessor: Accessor, given: SideInformation) -> Outputs:
+        """Impute what was not seen, and solve for ridge."""
         ways: dict[str, Any] = {"impute": self.impute, "rescale": self.rescale, "with_target": self.with_target}
-        for collected in collect(accessor, checkpoints, rngs, given.k):
-            if collected.is_checkpoint:  # no plans: the draws stay uniform
-                yield collected.examples, regressors(collected.entries, accessor, given, **ways)
+        return regressors(entries, accessor, given, **ways)
 
     @property
     def most_attributes(self) -> int | None:

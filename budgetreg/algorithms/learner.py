@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what learners are given and return is known here by name al
     from budgetreg.algorithms.tasks import SubspaceLearning, Task
     from budgetreg.metering.accessor import Accessor
     from budgetreg.metering.table import Outputs
+    from budgetreg.revealed.collection import Entries
     from budgetreg.revealed.purchases import Purse
 
 
@@ -529,6 +530,35 @@ class PairwiseLearner(Learner):
     def state_numbers(self, d: int) -> int:
         """Return the size of a matrix of second moments."""
         return d**2
+
+
+@dataclass(frozen=True)
+class UniformSubsetsLearner(PairwiseLearner):
+    """Base class of learners that store uniform subsets of k attributes, and solve for a regressor at each checkpoint.
+
+    They have one setting and nothing to tune. A subclass writes `solved` in place of `fit`.
+    """
+
+    continues = True
+    centres_itself = True
+    scales_itself = True
+    missing = Missing.LEFT_OUT
+    uses_free = True
+    draws_groups = True
+
+    def fit(
+        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
+    ) -> Trajectory:
+        """Draw k attributes of each example uniformly, and solve at each checkpoint; see `Learner.fit`."""
+        from budgetreg.revealed.collection import collect  # here, as other learners store nothing
+
+        for collected in collect(accessor, checkpoints, rngs, given.k):
+            if collected.is_checkpoint:  # no plans: the draws stay uniform
+                yield collected.examples, self.solved(collected.entries, accessor, given)
+
+    def solved(self, entries: Entries, accessor: Accessor, given: SideInformation) -> Outputs:
+        """Return the regressors (F, d, 1) of all streams from everything revealed."""
+        raise NotImplementedError(f"{type(self).__name__} has no method solved")
 
 
 @dataclass(frozen=True)

@@ -19,23 +19,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.learner import (
-    UNBOUNDED,
-    Missing,
-    PairwiseLearner,
-    Rngs,
-    RunContext,
-    Settings,
-    SideInformation,
-    Trajectory,
-)
+from budgetreg.algorithms.learner import UNBOUNDED, RunContext, SideInformation, UniformSubsetsLearner
 from budgetreg.common.errors import ConfigError
 from budgetreg.metering.table import JointMoments, WithIntercept
-from budgetreg.revealed.collection import Block, collect
+from budgetreg.revealed.collection import Block, Entries
 from budgetreg.revealed.columns import Rescaled
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
+    from budgetreg.metering.table import Outputs
 
 _STEPS = 3000
 _CHANGE = 1e-6
@@ -143,16 +135,10 @@ def _sums(
 
 
 @dataclass(frozen=True)
-class NormalMaximumLikelihood(PairwiseLearner):
+class NormalMaximumLikelihood(UniformSubsetsLearner):
     """The regressor of a normal distribution that is fitted to uniform subsets of k attributes."""
 
     core = "normal_ml"
-    continues = True
-    centres_itself = True
-    scales_itself = True
-    missing = Missing.LEFT_OUT
-    uses_free = True
-    draws_groups = True
     most_attributes = 60  # its covariance has d (d + 1) / 2 free numbers, and EM takes more steps if few pairs are seen
     check_streams = 20
     words = ("k attributes per example", "maximum likelihood of a normal distribution with a free covariance")
@@ -163,24 +149,19 @@ class NormalMaximumLikelihood(PairwiseLearner):
         "minimiser": "the regressor does not show the distribution; tests compare the maximum with a step of EM",
     }
 
-    def fit(
-        self, accessor: Accessor, settings: Settings, checkpoints: Sequence[int], rngs: Rngs, given: SideInformation
-    ) -> Trajectory:
-        """Draw k attributes of each example uniformly, and run EM at each checkpoint; see `Learner.fit`."""
+    def solved(self, entries: Entries, accessor: Accessor, given: SideInformation) -> Outputs:
+        """Run EM for each stream."""
         F, d = accessor.n_streams, accessor.d
         free = np.append(np.full(d, given.centred), given.intercept)
-        for collected in collect(accessor, checkpoints, rngs, given.k):
-            if not collected.is_checkpoint:
-                continue  # no plans: the draws stay uniform
-            rescaled = Rescaled(collected.entries.blocks(), d, given.scaled, accessor.stored_units())
-            W, b, fitted = np.zeros((F, d, 1)), np.zeros((F, 1)), list[JointMoments]()
-            for f in range(F):
-                mean, C = maximum_likelihood(rescaled.blocks, f, d + 1, free)
-                C[np.append(rescaled.left_out[f], False), -1] = 0
-                W[f, :, 0] = np.linalg.solve(C[:-1, :-1], C[:-1, -1])
-                b[f] = mean[-1] - mean[:-1] @ W[f, :, 0]
-                fitted.append(JointMoments(mean, C))
-            yield collected.examples, rescaled.as_revealed(WithIntercept(W, b, fitted.__getitem__))
+        rescaled = Rescaled(entries.blocks(), d, given.scaled, accessor.stored_units())
+        W, b, fitted = np.zeros((F, d, 1)), np.zeros((F, 1)), list[JointMoments]()
+        for f in range(F):
+            mean, C = maximum_likelihood(rescaled.blocks, f, d + 1, free)
+            C[np.append(rescaled.left_out[f], False), -1] = 0
+            W[f, :, 0] = np.linalg.solve(C[:-1, :-1], C[:-1, -1])
+            b[f] = mean[-1] - mean[:-1] @ W[f, :, 0]
+            fitted.append(JointMoments(mean, C))
+        return rescaled.as_revealed(WithIntercept(W, b, fitted.__getitem__))
 
     def notes(self, run: RunContext, settings: Mapping[str, Sequence[float]]) -> Sequence[str]:
         """Return nothing.
