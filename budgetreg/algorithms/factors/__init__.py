@@ -230,24 +230,22 @@ class StreamingFactorAnalysis(SubspaceLearner):
         one setting and nothing to tune.
         """
         # imported here because SciPy loads slowly
-        from budgetreg.algorithms.factors.likelihood import EM_BLOCK, StreamModel
+        from budgetreg.algorithms.factors.likelihood import EM_BLOCK, StepwiseEM
 
         d = accessor.d
         q = min(self.n_factors or 2 * self.n_components, d)
-        streams = [
-            StreamModel(rng, AttributeDraws(rng, d, given.k, accessor.free, accessor.groups), d, q) for rng in rngs
-        ]
+        draws = [AttributeDraws(rng, d, given.k, accessor.free, accessor.groups) for rng in rngs]
+        models = [StepwiseEM(rng, d, q) for rng in rngs]
         next_plan = -(-_VALUES * d // given.k)
         for start, stop in pairwise(sorted({*range(0, checkpoints[-1], EM_BLOCK), *checkpoints})):
-            attributes, values = reveal(accessor, [stream.draws for stream in streams], start, stop, d)
-            for stream, i, x in zip(streams, attributes, values, strict=True):
-                stream.see(i, x)
+            for model, i, x in zip(models, *reveal(accessor, draws, start, stop, d), strict=True):
+                model.see(i, x)
             if stop in checkpoints:
-                yield stop, np.stack([stream.subspace(self.n_components) for stream in streams])[:, None]
+                yield stop, np.stack([model.subspace(self.n_components) for model in models])[:, None]
             if self.design == "importance" and stop % EM_BLOCK == 0 and stop >= next_plan:
                 next_plan = 2 * stop
-                for stream in streams:
-                    stream.draws.plan(np.sqrt(stream.model.mean_squares()[stream.draws.members]), _MIX)
+                for draw, model in zip(draws, models, strict=True):
+                    draw.plan(np.sqrt(model.mean_squares()[draw.members]), _MIX)
 
     def refuse(self) -> str | None:
         """Refuse fewer factors than the subspace has dimensions."""

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from budgetreg.algorithms.eigenspaces import leading, leading_of_sum
-from budgetreg.revealed.collection import AttributeDraws, rows_by_column
+from budgetreg.revealed.collection import rows_by_column
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.factors import FactorAnalysis
@@ -342,6 +342,26 @@ class StepwiseEM:
         self._discount, self._discount_then = np.zeros(2), np.zeros((2, d))
         self._blocks = 0
         self._unit = 0.0
+        self._unfinished: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def see(self, attributes: np.ndarray, values: np.ndarray) -> None:
+        """Append examples of the current block of `EM_BLOCK`, and learn from it once it is full; as for `learn`."""
+        self._unfinished.append((attributes, values))
+        if sum(len(x) for _, x in self._unfinished) == EM_BLOCK:
+            self._finish()
+
+    def subspace(self, n: int) -> np.ndarray:
+        """Return the leading subspace (d, n) of all examples, those of an unfinished block included."""
+        em = self
+        if self._unfinished:
+            em = deepcopy(self)
+            em._finish()
+        model = em.model()
+        return leading_of_sum(model.W, model.psi, n)
+
+    def _finish(self) -> None:
+        self.learn(*(np.concatenate(parts) for parts in zip(*self._unfinished, strict=True)))
+        self._unfinished = []
 
     def learn(self, attributes: np.ndarray, values: np.ndarray) -> None:
         """Learn from a block of examples; blocks of nothing but zeros are skipped until a first other block.
@@ -431,28 +451,3 @@ class StepwiseEM:
             STREAM_PENALTY.least * self._unit,
         )
         return np.maximum((residual + pseudo * noise) / (sums[:, -2] + pseudo), least)
-
-
-class StreamModel:
-    """The model of one stream, its draws, and the examples of the block that is being filled."""
-
-    def __init__(self, rng: np.random.Generator, draws: AttributeDraws, d: int, q: int) -> None:
-        self.draws, self.model = draws, StepwiseEM(rng, d, q)
-        self._attributes, self._values = np.empty((0, draws.width), dtype=np.int64), np.empty((0, draws.width))
-
-    def see(self, attributes: np.ndarray, values: np.ndarray) -> None:
-        """Append examples (T, n) of the current block, and learn from the block once it is full."""
-        self._attributes = np.append(self._attributes, attributes, axis=0)
-        self._values = np.append(self._values, values, axis=0)
-        if len(self._values) == EM_BLOCK:
-            self.model.learn(self._attributes, self._values)
-            self._attributes, self._values = self._attributes[:0], self._values[:0]
-
-    def subspace(self, n: int) -> np.ndarray:
-        """Return the leading subspace (d, n) of all examples, those of an unfinished block included."""
-        em = self.model
-        if len(self._values):
-            em = deepcopy(em)
-            em.learn(self._attributes, self._values)
-        model = em.model()
-        return leading_of_sum(model.W, model.psi, n)
