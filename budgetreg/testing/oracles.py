@@ -22,7 +22,7 @@ from budgetreg.algorithms.fixed_subset import SHARE, FixedSubset
 from budgetreg.algorithms.full_rows import ExactGradientLearner, OfflineLearner
 from budgetreg.algorithms.gonen_2016 import MatrixGradientLearner, SecondMomentLearner
 from budgetreg.algorithms.hazan_koren_2012 import aesvr
-from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import COUNTERPARTS, GradientLearner, GuidedLearner
+from budgetreg.algorithms.hazan_koren_2012.aerr_aelr import GradientLearner, GuidedLearner
 from budgetreg.algorithms.hazan_koren_2012.aesvr import GenEst, SupportVectorLearner
 from budgetreg.algorithms.imputation import SCALE_FOLDS, ImputationLearner, ImputedGradientLearner, folds, strengths
 from budgetreg.algorithms.kale_2017 import TwoPhaseSparse
@@ -59,7 +59,6 @@ from budgetreg.testing.enumeration import (
     compare_moves,
     distribution,
     enumerate_step,
-    exact_gradient,
     point_square,
     points,
     prices,
@@ -69,6 +68,9 @@ from budgetreg.testing.subspaces import PairsOracle, SecondMomentOracle
 # Learners that take a step for each example.
 
 _MOVES = REFERENCE_UPDATES["ogd"]
+
+_COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
+"""By update, the learner with exact gradients."""
 
 
 def one_pass(learner: GradientLearner) -> GradientOracle:
@@ -103,7 +105,7 @@ def two_phases(learner: TwoPhaseLearner) -> GradientOracle:
 
 def _following(learner: Any, draws: Callable[[Step, int], DrawProbabilities] | None, **more: Any) -> GradientOracle:
     """Return the oracle of a learner that follows estimates of gradients by draws; without any, they are exact."""
-    exact = COUNTERPARTS.get(learner.update)
+    exact = _COUNTERPARTS.get(learner.update)
     return GradientOracle(REFERENCE_UPDATES[learner.update], draws, exact, learner.average, **more)
 
 
@@ -193,9 +195,7 @@ class DebiasedOracle(Oracle):
 
     def full_information(self, subject: LearnerUnderTest) -> None:
         """Compare with the exact gradient at k = d."""
-        step = self._step(subject, D)
-        exact = exact_gradient(subject.other(COUNTERPARTS["ogd"]), step, _MOVES)
-        close("the gradient", step.mean(step.gradient(_MOVES)), exact)
+        GradientOracle(_MOVES, None, _COUNTERPARTS["ogd"], "all").full_information(subject)
 
     def _step(self, subject: LearnerUnderTest, k: int) -> Step:
         return enumerate_step(subject, D, k, Place(STEP, average="all"))
@@ -579,7 +579,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     MatrixGradientLearner: PairsOracle,
     ExactGradientLearner: lambda learner: _following(learner, None),
     OfflineLearner: lambda learner: BallOracle(*NORMS[learner.norm]),
-    ImputedGradientLearner: lambda learner: _ImputedOracle(_MOVES, None, COUNTERPARTS["ogd"], learner.average),
+    ImputedGradientLearner: lambda learner: _ImputedOracle(_MOVES, None, _COUNTERPARTS["ogd"], learner.average),
     ImputationLearner: lambda learner: ImputationOracle(learner.rescale),
     FixedSubset: lambda learner: FixedSubsetOracle(),
     **dict.fromkeys(_MODELS, lambda learner: FullRowsOracle()),

@@ -392,9 +392,6 @@ STATES: Mapping[str, Callable[..., OGD | EG | Pegasos]] = {"ogd": OGD, "eg": EG,
 
 # The learners.
 
-COUNTERPARTS = {"ogd": "online_ridge", "eg": "online_lasso"}
-"""By update, the learner with exact gradients."""
-
 
 @dataclass(frozen=True)
 class GuidedLearner(SplitBudgetLearner):
