@@ -305,17 +305,13 @@ def next_block(
     return np.stack(attributes), np.stack(uniforms)
 
 
-PRICE_AWARE: Mapping[str, bool] = {"ogd": True, "eg": False}
-"""By update, whether the data point's draws depend on prices."""
-
-
 def data_point_weights(update: str, moments: np.ndarray, prices: np.ndarray | None) -> np.ndarray:
     """Return the weights that q is proportional to.
 
     Parameters
     ----------
     update : {'ogd', 'eg'}
-        On the 2-ball or on the 1-ball.
+        On the 2-ball; or on the 1-ball, where prices change nothing.
     moments : ndarray of float, shape (F, d)
         ``E x_i^2`` as each stream knows it.
     prices : ndarray of float, shape (d,), or None
@@ -325,7 +321,7 @@ def data_point_weights(update: str, moments: np.ndarray, prices: np.ndarray | No
     -------
     ndarray of float, shape (F, d)
     """
-    return inner_product_weights(moments, prices) if PRICE_AWARE[update] else moments
+    return inner_product_weights(moments, prices) if update == "ogd" else moments
 
 
 def inner_product_weights(moments: np.ndarray, prices: np.ndarray | None) -> np.ndarray:

@@ -23,7 +23,6 @@ import numpy as np
 from budgetreg.algorithms.cesa_bianchi_2010 import Pegasos, pegasos_regularisation
 from budgetreg.algorithms.engine import (
     DATA_POINT_SAMPLERS,
-    PRICE_AWARE,
     ControlVariate,
     DataPointSampler,
     Proportional,
@@ -429,7 +428,7 @@ class GuidedLearner(SplitBudgetLearner):
 
     @property
     def _guided_by_prices(self) -> Sequence[str]:
-        data_point = self.data_point == "moment" and PRICE_AWARE.get(self.update, False)
+        data_point = self.data_point == "moment" and self.update == "ogd"
         return (*(("k_x",) if data_point else ()), *(("k_ip",) if self.inner_product == "moment" else ()))
 
     @property
