@@ -25,7 +25,7 @@ import pandas as pd
 
 import budgetreg
 from budgetreg.algorithms.aemr import target_regression
-from budgetreg.algorithms.factors import covariance, posterior, trust
+from budgetreg.algorithms.factors import covariance, posterior
 from budgetreg.revealed import collection, designs
 from budgetreg.revealed.designs import regression_weights
 
@@ -68,8 +68,8 @@ VARIANTS: dict[str, dict[tuple[ModuleType, str], object]] = {
     "large weights drawn by their values": {(target_regression, "_IN_TURN"): 10**9},
     "30 rounds": {(target_regression, "_ROUNDS"): 30},
     "sweeps of the last round not more": {(target_regression, "_MORE"): 1},
-    "correlations always count": {(trust, "_ERRORS"): np.inf},
-    "correlations count if better": {(trust, "_ERRORS"): 0.0},
+    "correlations always count": {(covariance, "_ERRORS"): np.inf},
+    "correlations count if better": {(covariance, "_ERRORS"): 0.0},
     "draws by what varies alone": {DRAWS: lambda s, w, parts: regression_weights(s, 0 * w)},
     "draws by weights alone": {
         DRAWS: lambda s, w, parts: regression_weights(s, w, parts) - regression_weights(s, 0 * w, 0 * parts)

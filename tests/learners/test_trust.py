@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from budgetreg.algorithms.factors import trust as module
-from budgetreg.algorithms.factors.trust import Trust
+from budgetreg.algorithms.factors import covariance as module
+from budgetreg.algorithms.factors.covariance import Trust
 
 Seen = list[tuple[np.ndarray, np.ndarray]]
 
@@ -126,7 +126,7 @@ def test_the_last_examples_that_fit_are_tried(monkeypatch: pytest.MonkeyPatch) -
     trust = Trust(6)
     trust.trusted(first, live, C)
     assert (trust.trusted(first + later, live, C) != C).any()
-    monkeypatch.setattr(module, "_WORK", 100 * 4**3)
+    monkeypatch.setattr(module, "_TRIAL_WORK", 100 * 4**3)
     trust = Trust(6)
     trust.trusted(first, live, C)
     np.testing.assert_array_equal(trust.trusted(first + later, live, C), C)

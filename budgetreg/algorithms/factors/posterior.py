@@ -37,8 +37,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
-from budgetreg.algorithms.factors.covariance import revised
-from budgetreg.algorithms.factors.trust import Trust
+from budgetreg.algorithms.factors.covariance import Trust, revised
 from budgetreg.revealed.collection import Block
 from budgetreg.revealed.columns import Moments, Rescaled, StandardisedEntries
 
