@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from budgetreg.common.streams import blocks, subset
+from budgetreg.data.dataset import Groups
 from budgetreg.revealed.designs import Draw, fixed_size, per_money, regression_weights, replaced, working_probabilities
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from budgetreg.data.dataset import Groups
     from budgetreg.metering.accessor import Accessor
     from budgetreg.metering.table import JointMoments
 
@@ -141,16 +141,16 @@ class AttributeDraws:
     def __init__(
         self, rng: np.random.Generator, d: int, k: int, free: np.ndarray | None = None, groups: Groups | None = None
     ) -> None:
-        self._rng, self._groups = rng, groups
+        self._rng, self._groups = rng, groups or Groups(tuple(range(d)))
         self._others: np.random.Generator | None = None
         free = np.zeros(d, dtype=bool) if free is None else free
         self.members, self._free = np.flatnonzero(~free), np.flatnonzero(free)
-        self.priced = self.members if groups is None else self.members[groups.leads[self.members]]
+        self.priced = self.members[self._groups.leads[self.members]]
         n = self.priced.size
         self._k = min(k, n)
         self._draw, self._p = (lambda rng: Draw(subset(rng, n, self._k))), np.full(n, 0.5)
         self._block = np.empty((0, self._k), dtype=np.int64)
-        self._drawn_width = self._k if groups is None else groups.width(self.priced, self._k)
+        self._drawn_width = self._groups.width(self.priced, self._k)
         self.width = self._drawn_width + self._free.size
 
     def plan(
@@ -172,10 +172,9 @@ class AttributeDraws:
         prices : ndarray of float, shape (d,), optional
             Prices by which weights are corrected, see `budgetreg.revealed.designs.per_money`.
         """
-        if self._groups is not None:
-            unit = np.searchsorted(self.priced, self._groups.head_of[self.members])
-            weights = np.bincount(unit, weights)
-            known = None if known is None else np.bincount(unit, ~known) == 0
+        unit = np.searchsorted(self.priced, self._groups.head_of[self.members])
+        weights = np.bincount(unit, weights)
+        known = None if known is None else np.bincount(unit, ~known) == 0
         if prices is not None:
             weights = per_money(weights, prices[self.priced])
         drawn = np.ones(len(weights), dtype=bool) if known is None or (~known).sum() < self._k else ~known
@@ -207,9 +206,7 @@ class AttributeDraws:
             if self._others is None:  # a generator of its own, so that missing values do not move later draws
                 (self._others,) = self._rng.spawn(1)
             taken = replaced(taken, available[:, self.priced], self._p, self._others)
-        attributes = self.priced[taken]
-        if self._groups is not None:
-            attributes = self._groups.expanded(attributes, self._drawn_width)
+        attributes = self._groups.expanded(self.priced[taken], self._drawn_width)
         return np.hstack([attributes, np.broadcast_to(self._free, (examples, self._free.size))])
 
 
