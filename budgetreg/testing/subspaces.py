@@ -8,13 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from budgetreg.algorithms.gonen_2016 import (
-    MatrixGradientLearner,
-    SecondMomentLearner,
-    Weights,
-    moment_estimates,
-    pair_estimates,
-)
+from budgetreg.algorithms import gonen_2016
+from budgetreg.algorithms.gonen_2016 import MatrixGradientLearner, SecondMomentLearner
 from budgetreg.common.streams import generator
 from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
@@ -100,7 +95,7 @@ def _run(learner: SecondMomentLearner, table: Table, rngs: list[Any], k: int) ->
     """Return the estimate (F, d, d) of each stream from all examples of a table."""
     m = len(table.y)
     accessor = Accessor(table, np.tile(np.arange(m), (len(rngs), 1)), 1, None, [m])
-    ((_, C),) = moment_estimates(learner, accessor, [m], rngs, k)
+    ((_, C),) = gonen_2016.moment_estimates(learner, accessor, [m], rngs, k)
     return C
 
 
@@ -237,7 +232,7 @@ class PairsOracle(Oracle):
 
     def _estimates(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimates from one example for all outcomes, at a weight matrix with the diagonal ``n _W``."""
-        state = Weights(1, D, 1, np.array([_ALPHA]))
+        state = gonen_2016.Weights(1, D, 1, np.array([_ALPHA]))
         state.move(np.array([0]), (np.diag(np.log(_W)) + np.log(D))[None] * np.eye(D), 1)
         pairs = k // 2
 
@@ -248,7 +243,7 @@ class PairsOracle(Oracle):
         s, q = drawn(scripts)
         N = len(scripts)
         w, alpha = np.tile(state.diagonal, (N, 1)), np.full(N, _ALPHA)
-        return pair_estimates(self.learner.update, s, q, EXAMPLE[s], EXAMPLE[q], w, alpha), probability
+        return gonen_2016.pair_estimates(self.learner.update, s, q, EXAMPLE[s], EXAMPLE[q], w, alpha), probability
 
     def _square(self, k: int) -> float:
         """Return ``E |C^|^2`` of the mean of ``k/2`` independent pairs' estimates.
