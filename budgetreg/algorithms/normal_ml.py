@@ -22,7 +22,7 @@ import numpy as np
 from budgetreg.algorithms.learner import UNBOUNDED, RunContext, SideInformation, UniformSubsetsLearner
 from budgetreg.common.errors import ConfigError
 from budgetreg.metering.table import JointMoments, WithIntercept
-from budgetreg.revealed.collection import Block, Entries
+from budgetreg.revealed.collection import Block, Entries, sum_by_columns
 from budgetreg.revealed.columns import Rescaled
 
 if TYPE_CHECKING:
@@ -121,17 +121,16 @@ def _sums(
     """Return the sums of u (p,), u u' (p, p) and A (p, p); a missing value is a column without covariances."""
     p = len(C)
     padded = np.pad(C, (0, 1))
-    u, uu, A = np.zeros(p + 1), np.zeros((p + 1) ** 2), np.zeros((p + 1) ** 2)
+    u, uu, A = np.zeros(p + 1), np.zeros((p, p)), np.zeros((p, p))
     for index, values in parts:
         rows, columns = index[:, :, None], index[:, None, :]
         systems = padded[rows, columns] + (rows == p) * np.eye(index.shape[1])
         inverse = np.linalg.inv(systems)
         solved = (inverse @ (values - mean[index])[:, :, None])[:, :, 0]
-        cell = (rows * (p + 1) + columns).reshape(-1)
         u += np.bincount(index.reshape(-1), solved.reshape(-1), p + 1)
-        uu += np.bincount(cell, (solved[:, :, None] * solved[:, None, :]).reshape(-1), (p + 1) ** 2)
-        A += np.bincount(cell, inverse.reshape(-1), (p + 1) ** 2)
-    return u[:p], uu.reshape(p + 1, p + 1)[:p, :p], A.reshape(p + 1, p + 1)[:p, :p]
+        uu += sum_by_columns(index, solved[:, :, None] * solved[:, None, :], p)
+        A += sum_by_columns(index, inverse, p)
+    return u[:p], uu, A
 
 
 @dataclass(frozen=True)

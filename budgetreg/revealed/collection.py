@@ -112,6 +112,16 @@ def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> 
     return seen, known
 
 
+def sum_by_columns(attributes: np.ndarray, matrices: np.ndarray, columns: int) -> np.ndarray:
+    """Return the sum (columns, columns) of matrices (T, n, n), in rows and columns that examples show (T, n).
+
+    The number of columns stands for a missing value.
+    """
+    cells = attributes[:, :, None] * (columns + 1) + attributes[:, None, :]
+    total = np.bincount(cells.reshape(-1), matrices.reshape(-1), (columns + 1) ** 2)
+    return total.reshape(columns + 1, columns + 1)[:columns, :columns]
+
+
 class AttributeDraws:
     """Draws of k attributes per example, in blocks that do not depend on checkpoints.
 

@@ -32,6 +32,7 @@ from scipy.special import expit, logit, logsumexp
 
 from budgetreg.algorithms.factors.posterior import LEAST_NOISE, Known
 from budgetreg.metering.table import WithIntercept
+from budgetreg.revealed.collection import sum_by_columns
 from budgetreg.revealed.columns import Moments
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 15, (3, 7), (9, 30)
@@ -125,7 +126,7 @@ class TargetRegression:
         position[live] = np.arange(p)
         means = np.append(first[live], 0.0)
         self.parts: list[tuple[np.ndarray, np.ndarray]] = []
-        self._inverses = np.zeros((p + 1) ** 2)
+        self._inverses = np.zeros((p, p))
         pairs = 0.0
         rows = [csr_array((0, p + 1))]
         for attributes, values in used:
@@ -137,7 +138,7 @@ class TargetRegression:
         self.seen = float(pairs / max(self.examples, 1))
         self._rows = vstack(rows).tocsr()[:, :p]  # h = m + M rows
         self._columns = self._rows.T.tocsr()
-        explained = M @ (self._inverses.reshape(p + 1, p + 1)[:p, :p] / max(self.examples, 1)) @ M
+        explained = M @ (self._inverses / max(self.examples, 1)) @ M
         self.mean_unseen = M - (explained + explained.T) / 2
 
     def _add(self, seen: np.ndarray, x: np.ndarray) -> csr_array:
@@ -149,8 +150,7 @@ class TargetRegression:
         K[:, diagonal, diagonal] += seen == p
         A = np.linalg.inv(K) * ((seen < p)[:, :, None] & (seen < p)[:, None, :])
         self.parts.append((seen, A.astype(np.float32)))
-        cells = seen[:, :, None] * (p + 1) + seen[:, None, :]
-        self._inverses += np.bincount(cells.reshape(-1), A.reshape(-1), (p + 1) ** 2)
+        self._inverses += sum_by_columns(seen, A, p)
         values = (A @ x[:, :, None]).reshape(-1)
         return csr_array((values, seen.reshape(-1), np.arange(0, seen.size + 1, n)), (len(seen), p + 1))
 

@@ -33,6 +33,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from budgetreg.revealed.collection import sum_by_columns
+
 _CHUNK = 2**21
 """Numbers in the matrices that are inverted at a time."""
 
@@ -224,13 +226,7 @@ class _Seen:
             self.examples += len(whole)
         self.together += self._whole
         for columns, _ in self._chunks:
-            self.together += self._total(columns, np.ones((*columns.shape, columns.shape[1])))
-
-    def _total(self, columns: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-        """Return the sum (p, p) of the matrices (T, n, n) of examples."""
-        p = self._p
-        cells = columns[:, :, None] * (p + 1) + columns[:, None, :]
-        return np.bincount(cells.reshape(-1), matrices.reshape(-1), (p + 1) ** 2).reshape(p + 1, p + 1)[:p, :p]
+            self.together += sum_by_columns(columns, np.ones((*columns.shape, columns.shape[1])), p)
 
     def score(self, S: np.ndarray) -> tuple[np.ndarray, float]:
         """Return G, see `revised`, and the log likelihood but for constants.
@@ -255,5 +251,5 @@ class _Seen:
             A = np.linalg.inv(K)
             z = (A @ x[:, :, None])[..., 0]
             density -= np.log(np.einsum("tnn->tn", np.linalg.cholesky(K))).sum() + (z * x).sum() / 2
-            G += self._total(columns, z[:, :, None] * z[:, None, :] - A)
+            G += sum_by_columns(columns, z[:, :, None] * z[:, None, :] - A, p)
         return G, float(density)
