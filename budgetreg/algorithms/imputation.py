@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from budgetreg.algorithms.corrected_moments import semidefinite, shown_sums
+from budgetreg.algorithms.corrected_moments import ridge_of, semidefinite, shown_sums
 from budgetreg.algorithms.learner import (
     ONE_PASS,
     RADIUS,
@@ -38,7 +38,7 @@ from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import blocks, generator
 from budgetreg.config.options import FLAG, one_of, option
 from budgetreg.metering.table import JointMoments, TargetMeans, WithIntercept
-from budgetreg.revealed.collection import AttributeDraws, Block, reveal
+from budgetreg.revealed.collection import AttributeDraws, Block, dense_rows, reveal
 from budgetreg.revealed.columns import Rescaled, RunningScale, inflation
 from budgetreg.revealed.tails import few_of_many
 
@@ -332,12 +332,7 @@ def imputed(Z: np.ndarray, impute: str) -> np.ndarray:
 def tables(blocks: Sequence[Block], d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield X (n, d) and y (n,) of each stream, one at a time, because dense tables of all need much memory."""
     for f in range(len(blocks[0].values)):
-        rows = []
-        for block in blocks:
-            # Column d is the target; one more column collects the missing values.
-            table = np.full((block.values.shape[1], d + 2), np.nan)
-            np.put_along_axis(table, block.attributes[f], block.values[f], axis=1)
-            rows.append(table)
+        rows = [dense_rows(block.attributes[f], block.values[f], d + 1, np.nan) for block in blocks]
         table = np.concatenate(rows)
         yield table[:, :d], table[:, d]
 
@@ -399,13 +394,13 @@ class RidgeRows:
         mean, r = (Z.mean(axis=0), y.mean()) if free else (np.zeros(Z.shape[1]), 0.0)
         if self._products is None:
             Z = Z - mean
-            W = Z.T @ _solutions(Z @ Z.T, y - r, strengths)  # w = Z'a with (ZZ' + strength) a = y
+            W = Z.T @ ridge_of(Z @ Z.T, y - r, strengths)  # w = Z'a with (ZZ' + strength) a = y
         else:
             gram, b = self._products
             if without is not None:
                 left_out = self._Z[without]
                 gram, b = gram - left_out.T @ left_out, b - self._y[without] @ left_out
-            W = _solutions(gram - len(y) * np.outer(mean, mean), b - len(y) * r * mean, strengths)
+            W = ridge_of(gram - len(y) * np.outer(mean, mean), b - len(y) * r * mean, strengths)
         return W, r - mean @ W
 
     def chosen(self) -> np.ndarray:
@@ -437,13 +432,6 @@ def folds(n: int) -> Iterator[list[np.ndarray]]:
     for _ in range(min(_MOST_REPETITIONS, -(-_HELD_OUT // n))):
         part = rng.permutation(n) % parts
         yield [part == each for each in range(parts)]
-
-
-def _solutions(matrix: np.ndarray, right: np.ndarray, strengths: np.ndarray) -> np.ndarray:
-    """Return the solutions (p, S) of ``(matrix + strength) w = right``, for a positive semidefinite matrix (p, p)."""
-    values, basis = np.linalg.eigh(matrix)
-    values = np.maximum(values, 0.0)  # negative ones are rounding errors
-    return np.asarray(basis @ ((right @ basis)[:, None] / (values[:, None] + strengths)))
 
 
 # Second moments of complete rows, estimated from rows of which only some values were seen.

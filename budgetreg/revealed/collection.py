@@ -112,6 +112,13 @@ def rows_by_column(attributes: np.ndarray, values: np.ndarray, columns: int) -> 
     return seen, known
 
 
+def dense_rows(attributes: np.ndarray, values: np.ndarray, columns: int, missing: float = 0.0) -> np.ndarray:
+    """Return values (..., n) of these attributes in rows (..., columns), and `missing` elsewhere."""
+    rows = np.full((*values.shape[:-1], columns + 1), missing)  # one more column collects the missing values
+    np.put_along_axis(rows, attributes, values, axis=-1)
+    return rows[..., :columns]
+
+
 def sum_by_columns(attributes: np.ndarray, matrices: np.ndarray, columns: int) -> np.ndarray:
     """Return the sum (columns, columns) of matrices (T, n, n), in rows and columns that examples show (T, n).
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from budgetreg.metering.table import JointMoments, Outputs, WithIntercept, sums
 from budgetreg.revealed import tails
-from budgetreg.revealed.collection import Block
+from budgetreg.revealed.collection import Block, dense_rows
 
 _LEAST_SCALED = 3
 """Values of an attribute up to which the mean square of a new one, in units of their deviation, is infinite."""
@@ -584,12 +584,9 @@ class StandardisedEntries:
         live, c = self.live[streams], self.live.shape[1]
         second, examples = np.zeros((len(streams), c, c)), 0
         for block in self.blocks:
-            T = block.values.shape[1]
-            x = np.zeros((len(streams), T, c + 1))
-            np.put_along_axis(x, block.attributes[streams], block.values[streams], axis=2)
-            x = x[:, :, :c] * live[:, None]
+            x = dense_rows(block.attributes[streams], block.values[streams], c) * live[:, None]
             second += x.swapaxes(1, 2) @ x
-            examples += T
+            examples += x.shape[1]
         variances = np.einsum("fcc->fc", second) / examples
         second /= examples + c
         # Equal values do not show the variance to expect, which is the unit.

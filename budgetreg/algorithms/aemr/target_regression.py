@@ -32,7 +32,7 @@ from scipy.special import expit, logit, logsumexp
 
 from budgetreg.algorithms.factors.posterior import LEAST_NOISE, Known
 from budgetreg.metering.table import WithIntercept
-from budgetreg.revealed.collection import sum_by_columns
+from budgetreg.revealed.collection import dense_rows, sum_by_columns
 from budgetreg.revealed.columns import Moments
 
 _ROUNDS, _COMPLETE_ROUNDS, _SWEEPS, _LAST = 6, 15, (3, 7), (9, 30)
@@ -221,12 +221,8 @@ class CompleteRegression(TargetRegression):
     def _arrange(
         self, used: list[tuple[np.ndarray, np.ndarray]], live: np.ndarray, first: np.ndarray, origin: np.ndarray
     ) -> None:
-        rows = [np.zeros((0, self.p))]
-        for attributes, values in used:
-            columns = np.zeros((len(values), len(first) + 1))
-            np.put_along_axis(columns, attributes, values, axis=1)
-            rows.append(columns[:, live] - origin[live])
-        self._x, self.mean_unseen = np.concatenate(rows), np.zeros((self.p, self.p))
+        rows = [dense_rows(attributes, values, len(first))[:, live] - origin[live] for attributes, values in used]
+        self._x, self.mean_unseen = np.concatenate([np.zeros((0, self.p)), *rows]), np.zeros((self.p, self.p))
 
     def predicted(self, w: np.ndarray) -> np.ndarray:
         """Return ``w'x`` of each example."""

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from budgetreg.revealed.collection import sum_by_columns
+from budgetreg.revealed.collection import dense_rows, sum_by_columns
 
 _CHUNK = 2**21
 """Numbers in the matrices that are inverted at a time."""
@@ -215,9 +215,8 @@ class _Seen:
         for columns, values in seen:
             n = columns.shape[1]
             whole = (columns < p).sum(axis=1) == p
-            x = np.zeros((int(whole.sum()), p + 1))
-            np.put_along_axis(x, columns[whole], values[whole], axis=1)
-            self._products += x[:, :p].T @ x[:, :p]
+            x = dense_rows(columns[whole], values[whole], p)
+            self._products += x.T @ x
             self._whole += len(x)
             columns, values = columns[~whole], values[~whole]
             for i in range(0, len(columns), step := max(1, _CHUNK // n**2)):

@@ -38,7 +38,7 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from budgetreg.algorithms.factors.covariance import Trust, revised
-from budgetreg.revealed.collection import Block
+from budgetreg.revealed.collection import Block, dense_rows
 from budgetreg.revealed.columns import Moments, Rescaled, StandardisedEntries
 
 if TYPE_CHECKING:
@@ -568,10 +568,9 @@ class ArrangedValues:
         for f in np.flatnonzero((self.counts == self.examples).sum(axis=1) == live.sum(axis=1)):
             rows = []
             for i, x in zip(columns, values, strict=True):
-                rows.append(np.zeros((len(x[f]), c + 1)))
-                np.put_along_axis(rows[-1], i[f], x[f], axis=1)
+                rows.append(dense_rows(i[f], x[f], c))
                 i[f] = c  # not among the values by column
-            self.complete[int(f)] = np.concatenate(rows)[:, :c]
+            self.complete[int(f)] = np.concatenate(rows)
         step = max(1, _SUMMED // ((n_factors + 1) * (n_factors + 2) // 2))
         self._by_column = list(_by_column(columns, values, c, step))
 
