@@ -28,13 +28,12 @@ import numpy as np
 from budgetreg.algorithms.learner import UNBOUNDED, SideInformation, UniformSubsetsLearner
 from budgetreg.algorithms.vectors import project_l1
 from budgetreg.config.options import one_of, option
-from budgetreg.metering.table import JointMoments, WithIntercept
+from budgetreg.metering.table import JointMoments, Outputs, WithIntercept
 from budgetreg.revealed.collection import Block, Entries, rows_by_column
 from budgetreg.revealed.columns import Rescaled
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.table import Outputs
 
 # The moments as printed, one example at a time.
 

@@ -37,15 +37,13 @@ from budgetreg.algorithms.vectors import Averager, inner_products, project_l2
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import blocks, generator
 from budgetreg.config.options import FLAG, one_of, option
-from budgetreg.metering.table import JointMoments, TargetMeans, WithIntercept
-from budgetreg.revealed.collection import AttributeDraws, Block, dense_rows, reveal
+from budgetreg.metering.table import JointMoments, Outputs, TargetMeans, WithIntercept
+from budgetreg.revealed.collection import AttributeDraws, Block, Entries, dense_rows, reveal
 from budgetreg.revealed.columns import Rescaled, RunningScale, inflation
 from budgetreg.revealed.tails import few_of_many
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.table import Outputs
-    from budgetreg.revealed.collection import Entries
 
 _WAYS = {"mean": "the means of those seen", "iterative": "ten rounds of regressions on all others"}
 

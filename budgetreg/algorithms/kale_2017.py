@@ -30,13 +30,12 @@ from budgetreg.algorithms.learner import (
 )
 from budgetreg.common.streams import blocks
 from budgetreg.config.options import FRACTION, one_of, option
-from budgetreg.metering.table import WithIntercept
+from budgetreg.metering.table import Outputs, WithIntercept
 from budgetreg.revealed.collection import AttributeDraws, Entries, drawn, pilot_entries, revealed
 from budgetreg.revealed.columns import Rescaled
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.table import Outputs
 
 _SOLVERS = {"cocolasso": "maximum", "hmlasso": "weights", "dantzig": "dantzig"}
 

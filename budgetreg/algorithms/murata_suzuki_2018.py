@@ -33,11 +33,10 @@ from budgetreg.algorithms.learner import (
 from budgetreg.common.errors import ConfigError
 from budgetreg.common.streams import blocks
 from budgetreg.config.options import FLAG, NOTHING, option, whole
-from budgetreg.metering.table import WithIntercept
+from budgetreg.metering.table import Outputs, WithIntercept
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.table import Outputs
 
 _FIRST, _GROWTH = 10, 1.5
 """Examples of each block in the first round, B, and the factor by which B grows from round to round."""

@@ -21,13 +21,12 @@ import numpy as np
 
 from budgetreg.algorithms.learner import UNBOUNDED, RunContext, SideInformation, UniformSubsetsLearner
 from budgetreg.common.errors import ConfigError
-from budgetreg.metering.table import JointMoments, WithIntercept
+from budgetreg.metering.table import JointMoments, Outputs, WithIntercept
 from budgetreg.revealed.collection import Block, Entries, sum_by_columns
 from budgetreg.revealed.columns import Rescaled
 
 if TYPE_CHECKING:
     from budgetreg.metering.accessor import Accessor
-    from budgetreg.metering.table import Outputs
 
 _STEPS = 3000
 _CHANGE = 1e-6

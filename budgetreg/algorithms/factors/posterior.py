@@ -38,14 +38,13 @@ from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
 from budgetreg.algorithms.factors.covariance import Trust, revised
-from budgetreg.revealed.collection import Block, dense_rows
+from budgetreg.revealed.collection import Block, Collected, dense_rows
 from budgetreg.revealed.columns import Moments, Rescaled, StandardisedEntries
 
 if TYPE_CHECKING:
     from budgetreg.algorithms.learner import SideInformation
     from budgetreg.metering.accessor import Accessor
     from budgetreg.metering.table import Outputs
-    from budgetreg.revealed.collection import Collected
 
 _SHAPE_ALPHA, _SHAPE_PSI, _RATE_PSI, _RATE_TARGET, _PRECISION_MU = 1.0, 1.0, 0.3, 0.1, 0.1
 
