@@ -36,17 +36,7 @@ from budgetreg.metering.accessor import Accessor
 from budgetreg.metering.table import Table
 from budgetreg.revealed.collection import collect
 from budgetreg.testing import certificates
-from budgetreg.testing.certificates import (
-    NORMS,
-    RADII,
-    BallOracle,
-    FullRowsOracle,
-    LearnerUnderTest,
-    Oracle,
-    close,
-    expect,
-    same,
-)
+from budgetreg.testing.certificates import BallOracle, FullRowsOracle, LearnerUnderTest, Oracle, close, expect, same
 from budgetreg.testing.enumeration import (
     EXAMPLE,
     REFERENCE_UPDATES,
@@ -486,14 +476,14 @@ class PairEstimatesOracle(Oracle):
         A and v are computed again from the pairs that were shown. A is unbiased. With its negative eigenvalues set to 0
         it is the nearest matrix that makes the program convex, and no longer unbiased.
         """
-        for shown in certificates.run(subject, {"B": RADII}):
+        for shown in certificates.run(subject, {"B": certificates.RADII}):
             A, v = baseline(shown.X, shown.y, [seen.reshape(-1, 2) for seen in shown.attributes])
             if self.update == "correlation":
-                same("the regressors", shown.output, np.outer(v, RADII) / np.abs(v).sum())
+                same("the regressors", shown.output, np.outer(v, certificates.RADII) / np.abs(v).sum())
                 continue
             s, V = np.linalg.eigh(A)
-            convex, (norm, dual) = (V * np.maximum(s, 0)) @ V.T, NORMS[1]
-            for w, B in zip(shown.output.T, RADII, strict=True):
+            convex, (norm, dual) = (V * np.maximum(s, 0)) @ V.T, certificates.NORMS[1]
+            for w, B in zip(shown.output.T, certificates.RADII, strict=True):
                 what, gradient = f"the program of {len(shown.y)} examples", 2 * convex @ w - v
                 certificates.least(what, w, B, gradient, B * dual(v), norm, dual)
 
@@ -550,7 +540,7 @@ class CorrectedMomentsOracle(FullRowsOracle):
             live = np.flatnonzero(Gamma.diagonal() > 0)
             each = np.ix_(live, live)
             Gamma, gamma, w = self._convex(Gamma[each], both[each] / n), gamma[live], w[live]
-            norm, dual = NORMS[self.learner.norm]
+            norm, dual = certificates.NORMS[self.learner.norm]
             gap = norm(w) * dual(Gamma @ w - gamma) + w @ (Gamma @ w - gamma)
             tolerance = 1e-8 if self.learner.convex else _NEARLY
             what = f"the regressor of {n} examples is not stationary: {gap / (norm(w) * dual(gamma)):.2g}"
@@ -578,7 +568,7 @@ _ORACLES: Mapping[type[Learner], Callable[[Any], Oracle]] = {
     SecondMomentLearner: SecondMomentOracle,
     MatrixGradientLearner: PairsOracle,
     ExactGradientLearner: lambda learner: _following(learner, None),
-    OfflineLearner: lambda learner: BallOracle(*NORMS[learner.norm]),
+    OfflineLearner: lambda learner: BallOracle(*certificates.NORMS[learner.norm]),
     ImputedGradientLearner: lambda learner: _ImputedOracle(_MOVES, None, _COUNTERPARTS["ogd"], learner.average),
     ImputationLearner: lambda learner: ImputationOracle(learner.rescale),
     FixedSubset: lambda learner: FixedSubsetOracle(),
