@@ -83,6 +83,10 @@ class Penalty:
     least: float = 0.0
     shared: bool = False
 
+    def in_units(self, square: float) -> Penalty:
+        """Return the penalty of which `noise` and `least` were in units of a mean square."""
+        return replace(self, noise=self.noise * square, least=self.least * square)
+
 
 class RevealedEntries:
     """Revealed values of examples, with their counts and sums of squares by attribute.
@@ -209,9 +213,7 @@ def estimate(learner: FactorAnalysis, revealed: RevealedEntries) -> np.ndarray:
     if not revealed.squares.any():
         return np.zeros((d, d))
     square = float(revealed.mean_squares[revealed.counts > 0].mean())
-    penalty = replace(
-        _PENALTY, noise=_PENALTY.noise * square, least=_PENALTY.least * square, shared=learner.noise == "shared"
-    )
+    penalty = replace(_PENALTY.in_units(square), shared=learner.noise == "shared")
     steps = min(max(_MIN_STEPS, _MAX_VALUES // values.size), _MAX_STEPS)
 
     def fitted(revealed: RevealedEntries, C: np.ndarray, N: np.ndarray) -> np.ndarray:
@@ -445,9 +447,5 @@ class StepwiseEM:
     def _noise(self, sums: np.ndarray, W: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the most likely noise variances (n,) of attributes, given their rows W."""
         residual = sums[:, -1] + (W * ((A @ W[:, :, None])[..., 0] - 2 * b)).sum(axis=1)
-        pseudo, noise, least = (
-            STREAM_PENALTY.pseudo,
-            STREAM_PENALTY.noise * self._unit,
-            STREAM_PENALTY.least * self._unit,
-        )
-        return np.maximum((residual + pseudo * noise) / (sums[:, -2] + pseudo), least)
+        penalty = STREAM_PENALTY.in_units(self._unit)
+        return np.maximum((residual + penalty.pseudo * penalty.noise) / (sums[:, -2] + penalty.pseudo), penalty.least)
