@@ -139,11 +139,7 @@ class Rescaled:
     """
 
     def __init__(
-        self,
-        blocks: Sequence[Block],
-        d: int,
-        scaled: bool,
-        stored: tuple[np.ndarray, np.ndarray] | None = None,
+        self, blocks: Sequence[Block], d: int, scaled: bool, stored: tuple[np.ndarray, np.ndarray] | None = None
     ) -> None:
         F = len(blocks[0].values)
         self.blocks, self._units, self.excess, self.inflation = blocks, None, np.zeros(F), np.ones((F, d))
