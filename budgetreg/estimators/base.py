@@ -84,6 +84,11 @@ def _continues(estimator: "BudgetEstimator") -> bool:
     return True
 
 
+def _native(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, and anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 class BudgetEstimator(BaseEstimator):
     """Base class of the estimators.
 
@@ -113,8 +118,21 @@ class BudgetEstimator(BaseEstimator):
     @property
     def _given(self) -> dict[str, Any]:
         """The parameters, numbers of NumPy as Python's own."""
-        given = self.get_params(deep=False)
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        return {name: _native(value) for name, value in self.get_params(deep=False).items()}
+
+    @property
+    def _grid(self) -> dict[str, list[Any]]:
+        """The values to try of each constant, by name; empty: those of the learner."""
+        grid = self._given.get("grid")
+        if grid is None:
+            return {}
+        try:
+            return {name: list(map(_native, values)) for name, values in grid.items()}
+        except (AttributeError, TypeError) as error:
+            raise ValueError(
+                f"{type(self).__name__}: grid must give a list of numbers for each constant, such as "
+                f"{{{self._learner.tuned[0]!r}: [1, 10]}}, not {grid!r}"
+            ) from error
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -221,8 +239,11 @@ class BudgetEstimator(BaseEstimator):
         constants = {} if self.tuned else {name: python_name(name) for name in learner.tuned}
         missing = [name for name in constants.values() if given[name] is None]
         if missing:
+            name, them = type(self).__name__, "it" if len(missing) == 1 else "them"
+            raise ValueError(f"{name}: {' and '.join(missing)} must be given; {name}CV chooses {them}")
+        if not isinstance(given.get("fit_intercept", True), bool):
             raise ValueError(
-                f"{type(self).__name__}: {' and '.join(missing)} must be given; {type(self).__name__}CV chooses them"
+                f"{type(self).__name__}: fit_intercept must be True or False, not {given['fit_intercept']!r}"
             )
         if on_demand:
             self._refuse_unpaid()
@@ -240,7 +261,7 @@ class BudgetEstimator(BaseEstimator):
             seed,
             self._options,
             {name: given[parameter] for name, parameter in constants.items()} if constants else None,
-            grid={name: list(values) for name, values in (given.get("grid") or {}).items()},
+            grid=self._grid,
             folds=given.get("folds", FitOptions.folds),
             center=given["center"],
             scale=given["scale"],

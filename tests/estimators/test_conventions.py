@@ -118,11 +118,14 @@ def test_weights_of_examples_are_refused() -> None:
     ("estimator", "message"),
     [
         (AELR(B=1.0, eta=0.1), "AELR: k is needed"),
-        (AELR(k=2, B=1.0), "AELR: eta must be given; AELRCV chooses them"),
+        (AELR(k=2, B=1.0), "AELR: eta must be given; AELRCV chooses it"),
         (AELR(k=9, B=1.0, eta=0.1), "AELR: k=9: the attribute budget must be at most d=3"),
         (AELR(k=2, B=1.0, eta=0.1, average="most"), "algo.average=most: the averaging of iterates must be one of"),
         (POPCA(k=2, n_components=7), "algo.n_components=7: must be below d=3"),
         (Ridge(B=-1.0), "tuning.B=-1.0: the radius must be a number above 0"),
+        (Ridge(B=1.0, fit_intercept="no"), "Ridge: fit_intercept must be True or False, not 'no'"),
+        (RidgeCV(grid={"B": 3.0}), "RidgeCV: grid must give a list of numbers for each constant, such as {'B'"),
+        (RidgeCV(grid=np.array([1.0, 2.0])), "RidgeCV: grid must give a list of numbers for each constant"),
     ],
 )
 def test_parameters_that_cannot_work_are_refused_in_one_line(estimator: Any, message: str) -> None:
@@ -130,6 +133,12 @@ def test_parameters_that_cannot_work_are_refused_in_one_line(estimator: Any, mes
     with pytest.raises(ValueError, match=message) as refusal:
         estimator.fit(X, y)
     assert "\n" not in str(refusal.value)
+
+
+def test_a_grid_may_be_an_array() -> None:
+    X, y = table(40, 3)
+    fits = [RidgeCV(grid={"B": values}, folds=3).fit(X, y) for values in ([0.01, 10.0], np.logspace(-2, 1, 2))]
+    np.testing.assert_array_equal(*(fit.coef_ for fit in fits))
 
 
 @pytest.mark.slow
