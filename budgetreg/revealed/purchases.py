@@ -429,7 +429,7 @@ class _Purchase:
         return bool((self._open[cells] & ~self.bought[cells]).any())
 
     def cells(self) -> np.ndarray:
-        """Return the cells of the units bought, and the free ones of examples that show anything with a price."""
+        """Return the cells of the units bought, and the free ones of candidates that show anything with a price."""
         free = np.flatnonzero(self._offer.prices == 0)
         shown = (self._has | self.bought[:, self._varying]).any(axis=1)
         shown = shown | self._shown[:, self._priced].any(axis=1) | (not self._priced.size)

@@ -103,12 +103,12 @@ def test_ten_times_a_tenth_is_one(tmp_path: Path, spend: float, lines: int) -> N
 
 def test_large_sums_are_told_to_the_cent(tmp_path: Path) -> None:
     """Differences of large sums are exact, too."""
-    costs = {"scan": 12345678.9, "swab": 0.1}
-    with budgetreg.Study.create(tmp_path / "large.db", examples=["p1", "p2"], costs=costs, unit="JPY") as study:
-        study.tell(pd.DataFrame({"example": ["p1"], "attribute": ["scan"], "value": [1.0]}))
-        told = study.tell(pd.DataFrame({"example": ["p1", "p2"], "attribute": ["swab", "swab"], "value": [1.0, 2.0]}))
-        assert (told.cost, told.spent) == (0.2, 12345679.1)
-        assert paid_in_all(study.bill()) == "paid: 12,345,679.1 JPY"
+    costs = {"swab": 0.1, "pulse": 0.2, "weight": 0.3, "scan": 12345678.9}
+    with budgetreg.Study.create(tmp_path / "large.db", examples=["p1"], costs=costs, unit="JPY") as study:
+        results = pd.DataFrame({"example": "p1", "attribute": list(costs), "value": 1.0})
+        assert study.tell(results[:3]).spent == 0.6
+        assert study.tell(results[3:]).cost == 12345678.9
+        assert paid_in_all(study.bill()) == "paid: 12,345,679.5 JPY"
 
 
 @pytest.mark.parametrize("number", [0, 1.5, "1", True])

@@ -610,7 +610,7 @@ def test_the_rest_of_a_group_that_was_paid_for_leaves_the_money_for_others(path:
 def test_prices_are_decimal_numbers(path: Path) -> None:
     names, costs = [f"p{i}" for i in range(20)], {"x": 1.1, "z": 1.1}
     study = budgetreg.Study.create(path, examples=names, targets=[*range(20)], costs=costs)
-    for spend, lines in ((3.3, 3), (6.6, 6), (3.29, 2)):
+    for spend, lines in ((3.3, 3), (6.6, 6), (np.nextafter(6.6, 0), 5), (3.29, 2)):
         assert len(study.propose(spend).lines) == lines
         assert study.propose(spend).cost <= spend
 
