@@ -187,7 +187,7 @@ def _listed(keys: Mapping[str, str]) -> str:
 
 
 def _words(parser: argparse.ArgumentParser, what: str, metavar: str = "KEY=VALUE", nargs: str = "*") -> None:
-    parser.add_argument("words", nargs=nargs, metavar=metavar, help=what)
+    parser.add_argument("words", nargs=nargs, metavar=metavar, default=[], help=what)
 
 
 def _flag(parser: argparse.ArgumentParser, name: str, what: str) -> None:

@@ -58,7 +58,7 @@ def main(arguments: Namespace) -> int:
         if reasons:
             console().print(table(("folder", "what", "state", Column("why", overflow="fold")), reasons))
         elif not damage:
-            print("nothing is missing, failed or stale")
+            print("nothing is missing, failed or stale; budgetreg verify compares data and results, too")
     if damage:
         raise DataError(f"{damage[0]}{f' (and {len(damage) - 1} more)' if len(damage) > 1 else ''}")
     return 0

@@ -187,15 +187,15 @@ def _rows_of(
     for column in needed:
         if column not in sheet.names:
             raise DataError(
-                f"{sheet.source}: line 1 must name the column {column!r} once; {title} needs the columns "
+                f"{sheet.source}{sheet.head} must name the column {column!r} once; {title} needs the columns "
                 f"{','.join(needed)}"
             )
     unknown = [column for column in sheet.names if column not in (*needed, *optional)]
     if unknown:
         others = f"no others but {','.join(optional)}" if optional else "no others"
         raise DataError(
-            f"{sheet.source}: line 1: no column {shown(list(map(quoted, unknown)))} is known; {title} has the columns "
-            f"{','.join(needed)}, and {others}"
+            f"{sheet.source}{sheet.head}: no column {shown(list(map(quoted, unknown)))} is known; {title} has the "
+            f"columns {','.join(needed)}, and {others}"
         )
     rows: dict[int, int] = {}
     for row, cell in enumerate(sheet.columns["attribute"]):

@@ -125,7 +125,7 @@ def csv_sheet(path: Path) -> Sheet:
         rows.append(record)
     cells = list(zip(*rows, strict=True)) or [()] * len(header)
     columns = dict(zip(header, cells, strict=True))
-    return Sheet(str(path), tuple(header), columns, lambda row: f"line {lines[row]}")
+    return Sheet(str(path), tuple(header), columns, lambda row: f"line {lines[row]}", ": line 1")
 
 
 def _records(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -220,7 +220,9 @@ def _csv_frames(path: Path, separator: str, header: list[str], words: Collection
                         checked = True
                     yield frame
     except pd.errors.ParserWarning as warning:
-        raise DataError(f"{path}: rows have more fields than the header{hint}") from warning
+        wide = ((line, len(fields)) for line, fields in _records(path, separator) if len(fields) > len(header))
+        line, count = next(wide)
+        raise DataError(f"{path}: line {line}: {count} fields, but the header has {len(header)}{hint}") from warning
     except pd.errors.ParserError as error:
         _read_to_end(path, separator)
         reason = tables.one_line(error)

@@ -167,12 +167,15 @@ class Sheet:
         Their cells, and those of an index of pandas, which has to be asked for by its name.
     place : callable
         Returns the place of a row, counted from 0, for messages.
+    head : str
+        The same for the names: ``: line 1``, or nothing if it has no lines.
     """
 
     source: str
     names: tuple[str, ...]
     columns: Mapping[str, Sequence[Any]]
     place: Callable[[int], str]
+    head: str = ""
 
     @property
     def n(self) -> int:
@@ -226,7 +229,7 @@ class Sheet:
         """
         if name not in self.columns:
             raise DataError(
-                f"{self.source}: line 1: there is no column {quoted(name)}{nearest(name, self.names)}; columns: "
+                f"{self.source}{self.head}: there is no column {quoted(name)}{nearest(name, self.names)}; columns: "
                 f"{shown(list(self.names))}; {need}"
             )
         return self.columns[name]

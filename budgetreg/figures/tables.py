@@ -14,7 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from budgetreg.analysis.comparisons import Incomparable, ResampledCurves, Saving, ranked, savings
-from budgetreg.analysis.intervals import Estimate
+from budgetreg.analysis.intervals import FEWEST, Estimate
 from budgetreg.common.errors import ConfigError, DataError
 from budgetreg.common.notices import in_one_line, plural, right, table
 from budgetreg.config.options import AUTO
@@ -43,10 +43,8 @@ _OF_REGRESSORS = {"test_relative": "relative error", "test_mse": "test mse", **O
 _OF_SUBSPACES = {"excess_loss": "excess loss", "relative_error": "relative error", "principal_angle": "angle"}
 _ONLY_ALONG_A_RUN = ("test_mse", "test_svr_loss")
 _WORSE_BY = "worse by"
-_ABOUT_WORSE_BY = (
-    f"{_WORSE_BY}: error minus that of the best that sees k attributes, or of the best on full rows, with its 90 % "
-    "interval over shared repetitions"
-)
+_ABOUT_WORSE_BY = f"{_WORSE_BY}: error minus that of the best that sees k attributes, or of the best on full rows"
+_INTERVAL = ", with its 90 % interval over shared repetitions"
 _MEANING = "mean ± s.d. over repetitions; relative error: mse / that without attributes"
 _SUBSPACE_MEANING = (
     "mean ± s.d. over repetitions; excess loss: above that of the best subspace; relative error: share of squared "
@@ -124,10 +122,11 @@ def _comparison(series: Sequence[Series]) -> Table:
     last = pd.DataFrame([row for group in ranks for _, row, _ in group])
     measures = {key: head for key, head in _measures(series, last).items() if key not in _ONLY_ALONG_A_RUN}
     largest = last[list(measures)].max()
-    units = _units(series)
+    units, meaning = _units(series), _SUBSPACE_MEANING if of_subspaces else _MEANING
+    interval = _INTERVAL if any(curve.repetitions >= FEWEST for curve in series) else ""
     table = new_table(
         f"{series[0].dataset}, at the last checkpoint",
-        [f"{_SUBSPACE_MEANING if of_subspaces else _MEANING}; {_ABOUT_WORSE_BY}"],
+        [f"{meaning}; {_ABOUT_WORSE_BY}{interval}"],
         *(Column(head, overflow="fold") for head in ("learner", "sees")),
         # On a narrow terminal, deviations and intervals stand below their numbers.
         *(

@@ -147,7 +147,8 @@ def read_regressors(folder: Path, repetition: int | None = None) -> Arrays:
     if repetition is None:
         return arrays
     if repetition not in numbers:
-        raise ConfigError(f"repetition={repetition}: {folder} has finished {number_ranges(numbers)}")
+        which = "repetition" if len(numbers) == 1 else "repetitions"
+        raise ConfigError(f"repetition={repetition}: {folder} has the {which} {number_ranges(numbers)}")
     kept = [name for name in arrays if name not in MODEL_ARRAYS]
     return arrays | {name: arrays[name][[numbers.index(repetition)]] for name in kept}
 

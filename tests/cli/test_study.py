@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import budgetreg
@@ -129,7 +130,7 @@ def test_a_table_of_names_alone(here: Path, call: Call) -> None:
         ("study ask trial.db spend=much", 2, "spend=much: must be a number of at least 0"),
         ("study ask trial.db spend=9", 2, "nothing that is left costs less than 10 EUR"),
         ("study ask trial.db spend=30 per_example=0", 2, "per_example=0: must be a whole number of at least 1"),
-        ("study tell trial.db", 2, "RESULTS, KEY=VALUE (see budgetreg study tell --help)"),
+        ("study tell trial.db", 2, "are required: RESULTS (see budgetreg study tell --help)"),
         ("study tell trial.db patients.csv replace=yes", 2, "replace=yes: must be true or false"),
         ("study tell trial.db trial.db", 2, "columns have names in .csv, .tsv, .parquet"),
         ("study tell trial.db patients.csv refund=true invoiced=true", 2, "refund=true gives that back: choose one"),
@@ -146,6 +147,11 @@ def test_a_table_of_names_alone(here: Path, call: Call) -> None:
         ("study export trial.db out=table.txt", 2, "out=table.txt: must end in .csv, for a table, or in .npz"),
         (OTHER.replace("id=patient", "id=patent"), 3, "no column 'patent' (did you mean"),
         (OTHER.replace("outcome", "outcom"), 3, "no column 'outcom' (did you mean"),
+        (
+            OTHER.replace("patients.csv", "p.parquet"),
+            3,
+            "p.parquet: there is no column 'ward'; columns: age, outcome",
+        ),
         (OTHER.replace(" drop=[ward]", ""), 3, "column 'ward' is not numbers (line 2: 'A' is"),
         (CREATE + " seed=1", 2, "trial.db exists already"),
         (OTHER.replace("id=patient", ""), 3, "; if it has the examples' names: id=patient"),
@@ -155,6 +161,7 @@ def test_a_table_of_names_alone(here: Path, call: Call) -> None:
 def test_mistakes_are_one_line(here: Path, call: Call, words: str, code: int, said: str) -> None:
     call(CREATE)
     (here / "words.csv").write_text("patient,age\np9,high\n")
+    pd.DataFrame({"age": [1.0], "outcome": [2.0]}).to_parquet(here / "p.parquet")
     before = (here / "trial.db").read_bytes()
     answer = call(words, code)
     assert (answer.out, answer.err.count("\n")) == ("", 1)

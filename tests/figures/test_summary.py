@@ -107,6 +107,7 @@ def test_comparison_puts_the_best_first_within_each_data_set(tmp_path: Path) -> 
     assert [row[0] for row in rows(images)] == ["aer", "aelr"]
     assert rows(images)[0][1:] == ["k", "4", "300", "1,200", "0.50 ± 0.14", "0.25 ± 0", "-", "2"]
     assert len(rows(law)[0]) == len(rows(images)[0]) - 1  # no error rate
+    assert str(law.caption).endswith("or of the best on full rows")  # two repetitions give no interval
 
 
 def test_learners_on_full_rows_are_ranked_separately(tmp_path: Path) -> None:
@@ -117,6 +118,7 @@ def test_learners_on_full_rows_are_ranked_separately(tmp_path: Path) -> None:
     cells = rows(table)
     assert [row[:2] for row in cells] == [["aelr", "k"], ["aer", "k"], ["lasso", "all"], ["ridge", "all"]]
     # Repetitions differ far more than learners, but the difference of the learners is the same in each.
+    assert str(table.caption).endswith("with its 90 % interval over shared repetitions")
     assert [row[-2] for row in cells] == ["-", "0.100 (0.084 to 0.116)", "-", "0.100 (0.050 to 0.158)"]
 
 

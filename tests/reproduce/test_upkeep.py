@@ -54,7 +54,10 @@ def test_only_the_cell_that_differs_is_reported(reproduced: Path, call: Call) ->
 
 
 def test_cells_that_the_results_lack_are_listed(reproduced: Path, call: Call) -> None:
-    assert call("status results --why").out == "nothing is missing, failed or stale\n"
+    assert (
+        call("status results --why").out
+        == "nothing is missing, failed or stale; budgetreg verify compares data and results, too\n"
+    )
 
     def lacks(text: str) -> dict[str, tuple[str, str]]:
         reproduced.write_text(text)

@@ -303,7 +303,7 @@ def test_predictions_that_are_impossible_are_one_line(tmp_path, run, call):
         ((run, tmp_path / "new.txt"), 2, "new.txt: a table ends in .csv, .tsv, "),
         ((run, tmp_path), 3, "is a folder without X.npy"),
         ((begun, empty), 2, "has finished 1 of 3 repetitions: the command that made it computes the others"),
-        ((begun, empty, "repetition=0"), 2, f"repetition=0: {begun} has finished 1"),
+        ((begun, empty, "repetition=0"), 2, f"repetition=0: {begun} has the repetition 1"),
         ((subspace, empty), 2, "toy learned a subspace, which makes no predictions"),
         ((tmp_path, empty), 3, "holds no run"),
         ((run, empty, "repetition=x"), 2, "repetition=x: must be a whole number of at least 0"),
