@@ -428,6 +428,8 @@ class Groups:
 
     def expanded(self, heads: np.ndarray, width: int) -> np.ndarray:
         """Return the attributes (T, width) of some groups, given their heads (T, k); rows are filled up with d."""
+        if self.members.shape[1] == 1:  # each is alone, and no row needs filling
+            return heads
         attributes = self.members[heads].reshape(len(heads), -1)
         order = np.argsort(attributes == len(self.heads), axis=1, kind="stable")
         return np.take_along_axis(attributes, order, axis=1)[:, :width]
