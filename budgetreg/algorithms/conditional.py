@@ -1,7 +1,7 @@
 """Conditional means and covariances of a normal vector of which only some entries are known.
 
-Rows that show the same entries share one pattern of holes, and so one system of equations. The systems of all patterns
-are solved in batches: where an entry is unknown, its row and column are those of the identity.
+Rows that show the same entries share one pattern of holes, and so one system of equations, over the entries that are
+known. Patterns with equally many are solved in batches.
 """
 
 from collections.abc import Iterator
@@ -53,12 +53,11 @@ def conditional(mean: np.ndarray, covariance: np.ndarray, X: np.ndarray) -> Cond
     """
     rows = np.atleast_2d(X)
     present, pattern = patterns(rows)
-    covariances = np.empty((len(present), *covariance.shape))
-    for part, inverse in _inverses(covariance, present):
-        known = covariance * present[part, :, None]
-        covariances[part] = covariance - known.swapaxes(1, 2) @ inverse @ known
-        hidden = ~present[part]
-        covariances[part] *= hidden[:, :, None] & hidden[:, None, :]
+    covariances = np.zeros((len(present), *covariance.shape))
+    for some, known, inverse in _systems(covariance, present):
+        shared, hidden = covariance[known], ~present[some]
+        left = covariance - shared.swapaxes(1, 2) @ (inverse @ shared)
+        covariances[some] = left * (hidden[:, :, None] & hidden[:, None, :])
     covariances = (covariances + covariances.swapaxes(1, 2)) / 2
     means = _means(mean, covariance, rows, present, pattern)
     return Conditional(means.reshape(X.shape), pattern.reshape(X.shape[:-1]), present, covariances)
@@ -72,13 +71,14 @@ def conditional_means(mean: np.ndarray, covariance: np.ndarray, X: np.ndarray) -
 def conditional_variances(covariance: np.ndarray, w: np.ndarray, X: np.ndarray) -> np.ndarray:
     """Return ``w'V w``, shape (n,), V the covariance of x given what is present in each row; see `conditional`."""
     present, pattern = patterns(X)
-    variances = np.empty(len(present))
-    for part, inverse in _inverses(covariance, present):
+    variances = np.zeros(len(present))
+    for some, known, inverse in _systems(covariance, present):
         # The attributes that are present have no variance left, so only the weights of the others count.
-        hidden = np.where(present[part], 0.0, w)
-        shared = np.where(present[part], hidden @ covariance, 0.0)
-        explained = (shared[:, None, :] @ inverse @ shared[:, :, None])[:, 0, 0]
-        variances[part] = ((hidden @ covariance) * hidden).sum(axis=1) - explained
+        hidden = np.where(present[some], 0.0, w)
+        together = (hidden[:, None] @ covariance)[:, 0]
+        shared = np.take_along_axis(together, known, axis=1)
+        explained = (shared[:, None] @ inverse @ shared[:, :, None])[:, 0, 0]
+        variances[some] = (together * hidden).sum(axis=1) - explained
     return np.maximum(variances, 0.0)[pattern]
 
 
@@ -92,37 +92,43 @@ def _means(
     mean: np.ndarray, covariance: np.ndarray, X: np.ndarray, present: np.ndarray, pattern: np.ndarray
 ) -> np.ndarray:
     means = np.where(np.isnan(X), mean, X)
-    deviations = means - mean  # 0 where unknown
-    by_pattern = np.argsort(pattern, kind="stable")
-    ends = np.cumsum(np.bincount(pattern, minlength=len(present)))
-    d, full = X.shape[1], np.asarray(present.all(axis=1))
-    for part, inverse in _inverses(covariance, present):
-        gains = inverse @ covariance
-        rows = by_pattern[(ends[part.start - 1] if part.start else 0) : ends[part.stop - 1]]
-        rows = rows[~full[pattern[rows]]]
-        counts = np.bincount(pattern[rows] - part.start, minlength=len(gains))
-        expected = np.empty((len(rows), d))
-        few = counts[pattern[rows] - part.start] < _MANY
-        for begin in range(0, np.count_nonzero(few), max(1, _BATCH // d**2)):
-            some = np.flatnonzero(few)[begin : begin + max(1, _BATCH // d**2)]
-            expected[some] = (deviations[rows[some], None] @ gains[pattern[rows[some]] - part.start])[:, 0]
-        for p in np.flatnonzero(counts >= _MANY):
-            same = pattern[rows] == part.start + p
-            expected[same] = deviations[rows[same]] @ gains[p]
+    deviations = means - mean
+    for some, known, inverse in _systems(covariance, present):
+        gains = inverse @ covariance[known]
+        place = np.full(len(present), -1)
+        place[some] = np.arange(len(some))
+        rows = np.flatnonzero(place[pattern] >= 0)
+        at = place[pattern[rows]]
+        expected = np.empty((len(rows), X.shape[1]))
+        many = np.bincount(at, minlength=len(some)) >= _MANY
+        for p in np.flatnonzero(many):
+            same = at == p
+            expected[same] = deviations[rows[same]][:, known[p]] @ gains[p]
+        for part in _parts(np.flatnonzero(~many[at]), gains[0].size):
+            own = np.take_along_axis(deviations[rows[part]], known[at[part]], axis=1)
+            expected[part] = (own[:, None] @ gains[at[part]])[:, 0]
         means[rows] = np.where(present[pattern[rows]], means[rows], mean + expected)
     return means
 
 
-def _inverses(covariance: np.ndarray, present: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield slices of the patterns with the inverses of the covariances of what is present; 0 for all other entries."""
-    d = len(covariance)
+def _systems(covariance: np.ndarray, present: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield patterns with equally many known entries, but for complete ones: which, these entries, and inverses.
+
+    The entries have shape (P, n), and the inverses of their covariances (P, n, n).
+    """
     deviations = np.sqrt(np.diagonal(covariance))
     units = np.where(deviations > 0, deviations, 1.0)
-    correlations = covariance / np.outer(units, units) + _JITTER * np.eye(d)
-    step = max(1, _BATCH // d**2)
-    for start in range(0, len(present), step):
-        part = slice(start, min(start + step, len(present)))
-        known = present[part] & (deviations > 0)
-        both = known[:, :, None] & known[:, None, :]
-        inverse = np.linalg.inv(np.where(both, correlations, np.eye(d)))
-        yield part, np.where(both, inverse, 0.0) / np.outer(units, units)
+    correlations = covariance / np.outer(units, units) + _JITTER * np.eye(len(units))
+    counts = present.sum(axis=1)
+    for n in np.unique(counts[counts < len(units)]).tolist():
+        for some in _parts(np.flatnonzero(counts == n), covariance.size):
+            known = np.nonzero(present[some])[1].reshape(len(some), n)
+            inverse = np.linalg.inv(correlations[known[:, :, None], known[:, None]])
+            yield some, known, inverse / (units[known][:, :, None] * units[known][:, None])
+
+
+def _parts(positions: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """Yield parts of some positions, for each of which arrays have so many numbers."""
+    step = max(1, _BATCH // max(size, 1))
+    for start in range(0, len(positions), step):
+        yield positions[start : start + step]

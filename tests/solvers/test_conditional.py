@@ -58,6 +58,17 @@ def test_rows_of_a_common_pattern_and_a_single_row_agree() -> None:
         np.testing.assert_allclose(alone.covariances[alone.pattern], together.covariances[together.pattern[t]])
 
 
+@given(seed=st.integers(0, 10**6), present=st.sampled_from([0.1, 0.5, 0.9]))
+def test_numbers_of_a_row_depend_on_no_other_row(seed: int, present: float) -> None:
+    mean, S, w, X = problem(seed, 30, 8, 2, present)
+    means, variances, given = conditional_means(mean, S, X), conditional_variances(S, w, X), conditional(mean, S, X)
+    for t in (0, 17):
+        row = X[[t]]
+        np.testing.assert_array_equal(conditional_means(mean, S, row)[0], means[t])
+        np.testing.assert_array_equal(conditional_variances(S, w, row)[0], variances[t])
+        np.testing.assert_array_equal(conditional(mean, S, row).covariances[0], given.covariances[given.pattern[t]])
+
+
 def test_present_values_are_kept_bit_by_bit() -> None:
     mean, S, w, X = problem(1, 50, 6, 2, 0.5)
     X[0] = mean * np.pi
