@@ -127,11 +127,10 @@ class ResampledCurves:
             splits.setdefault(curve.dataset, set()).add(split)
         if any(len(of_data) > 1 for of_data in splits.values()):
             raise Incomparable("curves of different random splits (seed, dataset.test_fraction): none can be paired")
-        shared = set.intersection(*(set(curve.points["repetition"]) for curve in series))
-        if not shared:
+        self._shared = shared_repetitions(series)
+        if not self._shared:
             raise Incomparable("curves without a repetition in common")
-        self._shared = sorted(shared)
-        self.repetitions = len(shared)
+        self.repetitions = len(self._shared)
 
     def rows(self, series: Series, measure: str = "") -> Means:
         """Return the curves of the single repetitions in place of means, shape (repetitions, checkpoints).
@@ -233,6 +232,11 @@ class Candidate:
     def is_worse(self) -> bool:
         """Return whether the interval of the difference from the best lies above 0."""
         return self.behind.low > 0  # False for NaN
+
+
+def shared_repetitions(series: Sequence[Series]) -> list[int]:
+    """Return the repetitions that all series have, ascending."""
+    return sorted(set.intersection(*(set(curve.points["repetition"]) for curve in series)))
 
 
 def ranked(series: Sequence[Series], measure: str, total: float = np.inf) -> list[Candidate]:

@@ -219,14 +219,15 @@ def _csv_frames(path: Path, separator: str, header: list[str], words: Collection
                         _read_to_end(path, separator)
                         checked = True
                     yield frame
-    except pd.errors.ParserWarning as warning:
-        wide = ((line, len(fields)) for line, fields in _records(path, separator) if len(fields) > len(header))
-        line, count = next(wide)
-        raise DataError(f"{path}: line {line}: {count} fields, but the header has {len(header)}{hint}") from warning
-    except pd.errors.ParserError as error:
-        _read_to_end(path, separator)
-        reason = tables.one_line(error)
-        raise DataError(f"{path} is not a CSV file: {reason}{hint if 'fields' in reason else ''}") from error
+    except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
+        least = len(header)
+        # pandas counts lines without the breaks in quoted fields; reading all also finds a quote that is not closed
+        wide = [(line, fields) for line, fields in _records(path, separator) if len(fields) > least]
+        if wide:
+            line, fields = next((row for row in wide if any(row[1][least:])), wide[0])
+            fault = f"line {line}: {len(fields)} fields, but the header has {least}{hint}"
+            raise DataError(f"{path}: {fault}") from error
+        raise DataError(f"{path} is not a CSV file: {tables.one_line(error)}") from error
     except UnicodeDecodeError as error:
         raise _not_utf8(path) from error
 

@@ -6,6 +6,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -126,13 +127,15 @@ class BudgetEstimator(BaseEstimator):
         grid = self._given.get("grid")
         if grid is None:
             return {}
-        try:
-            return {name: list(map(_native, values)) for name, values in grid.items()}
-        except (AttributeError, TypeError) as error:
+        tried: dict[str, list[Any]] = {}
+        with suppress(AttributeError, TypeError):  # not a dict, or not of lists
+            tried = {name: list(map(_native, values)) for name, values in grid.items()}
+        if not tried or not all(isinstance(value, int | float) for values in tried.values() for value in values):
             raise ValueError(
                 f"{type(self).__name__}: grid must give a list of numbers for each constant, such as "
                 f"{{{self._learner.tuned[0]!r}: [1, 10]}}, not {grid!r}"
-            ) from error
+            )
+        return tried
 
     @property
     def _options(self) -> dict[str, Any]:

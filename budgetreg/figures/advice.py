@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from rich.table import Column, Table
 
-from budgetreg.analysis.comparisons import Candidate
+from budgetreg.analysis.comparisons import Candidate, shared_repetitions
 from budgetreg.analysis.intervals import FEWEST
+from budgetreg.common.notices import plural
 from budgetreg.figures import canvas
 from budgetreg.figures.canvas import Drawn, Figure, across
-from budgetreg.figures.captions import about_config, amount, flowing, in_full, repetitions_of, rounded, with_interval
+from budgetreg.figures.captions import about_config, amount, flowing, in_full, rounded, with_interval
 from budgetreg.figures.looks import style
 from budgetreg.figures.specification import Axis, Drawing, axes_of
 from budgetreg.figures.tables import OF_LABELS, new_table
@@ -110,7 +111,7 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
     level = [other for other in useful if not other.is_worse]
     if level:
         verdict = f"{for_total} {_who(best)} has the lowest error, {in_full(best.error)}. "
-        verdict += f"After {repetitions_of([best.series])} it is open whether that is the best."
+        verdict += f"After {_repetitions(candidates)} it is open whether that is the best."
     elif others or beyond:
         verdict = f"{for_total} {_who(best)} is best: error {in_full(best.error)}."
     else:
@@ -127,6 +128,11 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
         items.append(f"useless, no better than the {y.constant} predictor: {_names(useless)}")
     items += _not_paid(beyond)
     return list(filter(None, [verdict, *ahead, *items, about_full_rows([best, *others])]))
+
+
+def _repetitions(candidates: Sequence[Candidate]) -> str:
+    """Return in words how many repetitions all candidates have, which are compared."""
+    return plural(len(shared_repetitions([each.series for each in candidates])), "repetition")
 
 
 def _not_paid(beyond: Sequence[Candidate]) -> list[str]:
@@ -298,7 +304,7 @@ def _paragraphs(candidates: Sequence[Candidate], total: int, y: Axis) -> list[st
     beyond = "" if y.zero is None else f" The axis ends at {_TOP * y.zero:g} if arrows show what lies beyond."
     measures = _measures(candidates)
     text = (
-        f"Each point is a learner that {ended}: the mean over {repetitions_of(series)} with its 90 % "
+        f"Each point is a learner that {ended}: the mean over {_repetitions(candidates)} with its 90 % "
         f"interval{_without(candidates)}. Those that see full rows stand side by side. y: {y.explanation}.{beyond} "
         f"{_OUTSIDE}"
     )
@@ -359,7 +365,7 @@ def _who(candidate: Candidate) -> str:
         return f"{candidate.series.algo} on {candidate.examples:,} full rows"
     if candidate.series.of_all_attributes:
         return f"{candidate.series.algo} with all attributes of {candidate.examples:,} examples"
-    return f"{candidate.series.algo} with k = {candidate.series.k} on {candidate.examples:,} examples"
+    return f"{candidate.series.algo} with k = {candidate.series.k} on {plural(candidate.examples, 'example')}"
 
 
 def _name(candidate: Candidate) -> str:

@@ -126,6 +126,7 @@ def test_weights_of_examples_are_refused() -> None:
         (Ridge(B=1.0, fit_intercept="no"), "Ridge: fit_intercept must be True or False, not 'no'"),
         (RidgeCV(grid={"B": 3.0}), "RidgeCV: grid must give a list of numbers for each constant, such as {'B'"),
         (RidgeCV(grid=np.array([1.0, 2.0])), "RidgeCV: grid must give a list of numbers for each constant"),
+        (RidgeCV(grid={"B": np.array([[1.0, 2.0]])}), "RidgeCV: grid must give a list of numbers for each constant"),
     ],
 )
 def test_parameters_that_cannot_work_are_refused_in_one_line(estimator: Any, message: str) -> None:

@@ -61,6 +61,19 @@ def test_the_list_names_learners_that_may_be_as_good():
     assert re.match(r"nearest with (full rows|k attributes of each example): .*, not clearly worse, by ", other)
 
 
+def test_the_answer_counts_the_repetitions_that_all_have():
+    all_of_a, all_of_b = (series(name, falling(0.3), shared=0, noise=0.001) for name in "ab")
+    some_of_b = replace(all_of_b, points=all_of_b.points[all_of_b.points["repetition"] < 3].copy())
+    for curve in (all_of_a, some_of_b):
+        curve.points["test_svr_loss"] = np.nan
+    candidates = ranked([all_of_a, some_of_b], "test_relative")
+    verdict, level = answer(candidates, 4000)[:2]
+    assert "After 3 repetitions it is open" in verdict
+    assert level == "5 repetitions or more would show which others are clearly worse"
+    (about, *_) = draw_advice((candidates, 4000), ADVICE).paragraphs
+    assert "the mean over 3 repetitions with" in " ".join(about.split())
+
+
 def test_full_rows_can_be_the_best():
     verdict, _, budgeted = said(a=0.5, full_c=0.4, full_d=0.6)
     assert ", full_c on 1,000 full rows is best: error 0.4" in verdict
