@@ -388,5 +388,5 @@ def bill_tables(bill: StudyBill) -> Iterator[Table]:
 
 
 def exact_money(value: float) -> str:
-    """Return a sum of money as text, with up to 12 digits: more would show the rounding of sums of floats."""
-    return f"{value:,.12g}"
+    """Return a sum of money as text, with up to 14 digits: more would show the rounding of sums of floats."""
+    return f"{value:,.14g}"

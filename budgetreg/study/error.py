@@ -38,7 +38,7 @@ from budgetreg.common.errors import DataError
 from budgetreg.common.streams import generator
 from budgetreg.runs.workers import computing
 from budgetreg.study.file import StudyFile
-from budgetreg.study.model import LEARNER, JointModel, learn, name_left_out, refuse_unlearnable
+from budgetreg.study.model import LEARNER, JointModel, learn, name_left_out, refuse_unlearnable, settled
 from budgetreg.study.state import State
 
 _FOLDS, _FEWEST, ENOUGH, _PLENTY = 5, 10, 50, 1000
@@ -487,7 +487,7 @@ def estimates_of(state: State, n_jobs: int = 1) -> Estimates:
     error, model = estimate_error(state.values, state.y, seed=seed, algo=algo, n_jobs=n_jobs)
     name_left_out(state, model)
     # What is on order will be paid for when it comes.
-    left = ~(state.known | state.unavailable | state.excluded) & state.known_targets[:, None]
+    left = ~(state.known | _closed(state, model)) & state.known_targets[:, None]
     price = float((state.by_unit(left) * _unpaid(state)).sum())
     spendings = sorted({min(state.spent * times, price) for times in _FURTHER} - {0.0})
     return Estimates(state.spent, error, list(zip(spendings, forecast_of(state, model, error, spendings), strict=True)))
@@ -495,10 +495,15 @@ def estimates_of(state: State, n_jobs: int = 1) -> Estimates:
 
 def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings: Sequence[float]) -> list[Interval]:
     """Return the errors of a study with all attributes after further spendings."""
-    closed, seed = state.unavailable | state.excluded, int(state.facts["seed"])
+    closed, seed = _closed(state, model), int(state.facts["seed"])
     return forecast(
         model, state.values, state.y, error.complete, spendings, _unpaid(state), state.heads, closed=closed, seed=seed
     )
+
+
+def _closed(state: State, model: JointModel) -> np.ndarray:
+    """Return which cells no order will buy, bool of shape (n, d)."""
+    return state.unavailable | state.excluded | (settled(state, model) & ~state.on_order)
 
 
 def _unpaid(state: State) -> np.ndarray:

@@ -13,6 +13,8 @@ from budgetreg.common.notices import Notice
 from budgetreg.protocol.in_memory import FitOptions, learn_table
 from budgetreg.protocol.plan import listed, of_unknown_scale
 from budgetreg.protocol.prediction import calibrated, explained_of_rows, probability
+from budgetreg.revealed.columns import enough_equal
+from budgetreg.revealed.tails import MANY_VALUES
 from budgetreg.runs.models import model_npz
 from budgetreg.study.state import State
 
@@ -157,6 +159,20 @@ def fitted(state: State) -> JointModel:
     model = learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
     name_left_out(state, model)
     return model
+
+
+def settled(state: State, model: JointModel | None) -> np.ndarray:
+    """Return the attributes of which more values would show nothing, bool of shape (d,).
+
+    They are those that the model leaves out although many values are known, and those whose many known values are all
+    equal. Attributes that are bought together are settled together, and those without a price never.
+    """
+    counts, left_out = state.known.sum(axis=0), np.zeros(len(state.attributes), dtype=bool)
+    left_out[list(model.left_out if model else ())] = True
+    equal = np.fmax.reduce(state.values, axis=0) == np.fmin.reduce(state.values, axis=0)
+    alone = left_out & (counts >= MANY_VALUES) | equal & (counts >= enough_equal(len(state.examples)))
+    together = np.bincount(state.heads, ~alone, len(alone)) == 0
+    return np.asarray((together & (state.costs > 0))[state.heads])
 
 
 def name_left_out(state: State, model: JointModel) -> None:

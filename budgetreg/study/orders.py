@@ -17,13 +17,11 @@ from budgetreg.common.errors import ConfigError, quoted
 from budgetreg.common.notices import Notice, plural
 from budgetreg.common.streams import generator
 from budgetreg.protocol.plan import listed
-from budgetreg.revealed.columns import enough_equal
 from budgetreg.revealed.designs import regression_weights
 from budgetreg.revealed.purchases import LEAST_DEPTH, Alternative, Beliefs, Choice, Draws, Limit, Offer, choose
-from budgetreg.revealed.tails import MANY_VALUES
 from budgetreg.runs.tables import as_csv
 from budgetreg.study.file import StudyFile, exact
-from budgetreg.study.model import JointModel, fitted
+from budgetreg.study.model import JointModel, fitted, settled
 from budgetreg.study.state import State, number_as_text, state_of
 
 COLUMNS = ("order", "example", "attribute", "cost", "value")
@@ -150,8 +148,8 @@ def cancel(store: StudyFile, number: int) -> int:
         "SELECT example, attribute FROM cells WHERE order_number = ? AND state = 'on order'", (number,)
     )
     store.change("DELETE FROM cells WHERE example = ? AND attribute = ?", pending)
-    store.change("UPDATE orders SET cancelled = 1 WHERE number = ?", [(number,)])
     if pending:
+        store.change("UPDATE orders SET cancelled = 1 WHERE number = ?", [(number,)])
         store.note(("cancel", None, None, number, None, None, None))
     return len(pending)
 
@@ -176,12 +174,12 @@ def propose(
     seed = int(state.facts["seed"]) if seed is None else seed
     # Values alone show how attributes are related; without any, nothing can be preferred.
     model = fitted(state) if state.known.any() and state.known_targets.any() else None
-    settled = _settled(state, model)
+    no_use = settled(state, model)
     seen, rng = state.known | state.on_order | state.unavailable, generator("study order", seed, number)
     # What was paid for, or is on order with others of its group, costs nothing more: the money is for other cells.
     no_more = (state.charged | state.by_unit(state.on_order)) & state.by_unit(state.open)
     rest = no_more[:, state.heads] & state.open
-    seen, is_open = seen | rest, state.open & ~rest & ~settled
+    seen, is_open = seen | rest, state.open & ~rest & ~no_use
     choice, reason = recommend(
         model, seen, is_open, state.taken, state.costs, state.heads, state.known_targets, spend, per_example, rng
     )
@@ -194,25 +192,11 @@ def propose(
     candidates = np.concatenate([np.argwhere(no_more), chosen[~free], chosen[free]]).tolist()
     cells = _admitted(state, candidates, spend, per_example)
     if not cells:
-        raise ConfigError(_nothing(state, settled, spend, per_example))
-    if (unsaid := settled & state.open.any(axis=0)).any():
+        raise ConfigError(_nothing(state, no_use, spend, per_example))
+    if (unsaid := no_use & (state.open & ~rest).any(axis=0)).any():
         warnings.warn(f"not ordered, as {_shows_nothing(state, unsaid)}", Notice, stacklevel=3)
     lines = [(number, state.examples[example], state.attributes[attribute], cost) for example, attribute, cost in cells]
     return Order(number, lines, reason, state.unit, choice.alternatives), cells
-
-
-def _settled(state: State, model: JointModel | None) -> np.ndarray:
-    """Return the attributes of which more values would show nothing, bool of shape (d,).
-
-    They are those that the model leaves out although many values are known, and those whose many known values are all
-    equal. Attributes that are bought together are settled together, and those without a price never.
-    """
-    counts, left_out = state.known.sum(axis=0), np.zeros(len(state.attributes), dtype=bool)
-    left_out[list(model.left_out if model else ())] = True
-    equal = np.fmax.reduce(state.values, axis=0) == np.fmin.reduce(state.values, axis=0)
-    alone = left_out & (counts >= MANY_VALUES) | equal & (counts >= enough_equal(len(state.examples)))
-    together = np.bincount(state.heads, ~alone, len(alone)) == 0
-    return np.asarray((together & (state.costs > 0))[state.heads])
 
 
 def _admitted(
@@ -230,7 +214,7 @@ def _admitted(
         head = state.heads[attribute]
         cost, another = float(costs[example, head]), priced[head] and not taken[example, head]
         total = paid + exact(cost)
-        if ordered[example, head] or total > most_paid or counts[example] + another > most:
+        if ordered[example, head] or total > most_paid or (another and counts[example] >= most):
             continue
         members = np.flatnonzero((state.heads == head) & open_cells[example]).tolist()
         if not members:
@@ -242,7 +226,7 @@ def _admitted(
     return lines
 
 
-def _nothing(state: State, settled: np.ndarray, spend: float, per_example: int | None) -> str:
+def _nothing(state: State, no_use: np.ndarray, spend: float, per_example: int | None) -> str:
     """Return why nothing can be ordered."""
     units = state.by_unit(state.open)
     if not units.any():
@@ -250,15 +234,15 @@ def _nothing(state: State, settled: np.ndarray, spend: float, per_example: int |
         return f"there is nothing left to order: every value is known, on order{closed}"
     if state.known_targets.any():
         units = units & state.known_targets[:, None]
-    if units.any() and not units[:, ~settled].any():
-        return f"there is nothing left to order: {_shows_nothing(state, settled)}"
+    if units.any() and not units[:, ~no_use].any():
+        return f"there is nothing left to order: {_shows_nothing(state, no_use)}"
     if not units.any():
         return (
             f"there is nothing left to order of examples whose target is known: budgetreg study add records the column "
             f"{state.facts['target']}"
         )
     # Free cells come with those that have a price; alone they cannot be ordered.
-    costs = state.prices[units & ~settled]
+    costs = state.prices[units & ~no_use]
     least = costs[costs > 0].min(initial=math.inf)
     limits = f"spend={number_as_text(spend)}"
     if spend < least < math.inf:
@@ -269,9 +253,9 @@ def _nothing(state: State, settled: np.ndarray, spend: float, per_example: int |
     return f"{limits}: nothing that may be ordered is within these limits"
 
 
-def _shows_nothing(state: State, settled: np.ndarray) -> str:
-    """Return why attributes are settled."""
-    names = listed([quoted(state.attributes[at]) for at in np.flatnonzero(settled)])
+def _shows_nothing(state: State, no_use: np.ndarray) -> str:
+    """Return why some attributes are not ordered."""
+    names = listed([quoted(state.attributes[at]) for at in np.flatnonzero(no_use)])
     return (
         f"more values would show nothing of attributes that are left out, or whose many values are all equal: {names}"
     )

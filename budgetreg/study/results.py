@@ -153,12 +153,13 @@ def record(
                 raise _differs(sheet, line, rows.get(key))
             counts["replaced"] += 1
         if measured:
-            paid = cell.paid or (not cell.free and (cell.order is not None or not free))
+            paid = cell.paid or (not cell.free and (order is not None or not free))
             if line.invoiced and not paid:
                 raise _wrong_cost(sheet, line, "it is free: leave the cost empty")
         else:  # a failed test is not charged, unless it is on the invoice
             stated = line.invoiced and line.cost != 0
-            paid = cell.paid or invoiced or (stated and changed and not refund)
+            charged = invoiced and (order is not None or not free)
+            paid = cell.paid or charged or (stated and changed and not refund)
             if stated and not paid and not refund:
                 why = "it was not charged: invoiced=true charges it, else leave the cost empty"
                 raise _wrong_cost(sheet, line, why)
@@ -255,7 +256,9 @@ def _charge(
                 f"and this is {total:.15g}: replace=true charges that in its place, and an empty cost keeps the charge"
             )
         at, order = prices.places.get(purchase, (cell, line.before.order))
-        events.setdefault(at, ["invoice", *at, order, None, None, None])[-1] = total - (before or 0.0)
+        events.setdefault(at, ["invoice", *at, order, None, None, None])[-1] = float(
+            exact(total) - exact(before or 0.0)
+        )
         invoiced += before is not None or not isclose(total, line.price)
     return invoiced
 

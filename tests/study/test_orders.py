@@ -335,3 +335,24 @@ def test_an_order_says_what_comes_without_a_price_and_orders_it_of_no_example_wi
         budgetreg.Study.create(
             tmp_path / "u.db", examples=pd.DataFrame(index=["p1"]), targets=[1.0], costs={"a": 0, "b": 3}
         ).ask(spend=2)
+
+
+def test_what_has_no_price_does_not_count_for_the_limit_of_an_example(tmp_path: Path) -> None:
+    study = budgetreg.Study.create(tmp_path / "s.db", examples=["p1", "p2", "p3"], costs={"a": 1, "b": 1})
+    study.ask(spend=4)  # two complete rows
+    study.add(costs={"d": 0})
+    order = study.propose(spend=1, per_example=1)
+    assert [attribute for _, _, attribute, _ in order.lines].count("d") == 3
+    assert order.reason.endswith("3 values of no cost besides")
+
+
+def test_a_forecast_ends_where_nothing_is_ordered_any_more(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    examples = pd.DataFrame(X, columns=["a", "b"]).assign(constant=5.0)
+    examples.loc[50:, "constant"] = examples.loc[10:, "b"] = np.nan
+    study = budgetreg.Study.create(
+        tmp_path / "s.db", examples=examples, targets=X.sum(axis=1), costs={"a": 1, "b": 2, "constant": 3}
+    )
+    study.tell(pd.DataFrame({"example": list(map(str, range(11, 51))), "attribute": "b", "value": X[10:50, 1]}))
+    assert [spending for spending, _ in study.estimates().further] == [20]

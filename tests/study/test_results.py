@@ -111,6 +111,24 @@ def test_large_sums_are_told_to_the_cent(tmp_path: Path) -> None:
         assert paid_in_all(study.bill()) == "paid: 12,345,679.5 JPY"
 
 
+def test_a_late_result_belongs_to_its_cancelled_order_also_if_others_are_free(study: budgetreg.Study) -> None:
+    order = study.ask(spend=1000, per_example=2).assign(value=1.0)
+    study.cancel(1)
+    assert study.tell(order, free=True).cost == order["cost"].sum()
+
+
+def test_free_results_are_free_also_if_they_failed(study: budgetreg.Study) -> None:
+    assert study.tell(line(value="unavailable"), free=True, invoiced=True).cost == 0
+
+
+def test_an_order_that_is_complete_cannot_be_cancelled(study: budgetreg.Study) -> None:
+    order = study.ask(spend=10.5)
+    study.tell(order.assign(value=1.0))
+    assert study.cancel(1) == 0
+    assert not study.bill().by_order["cancelled"].any()
+    pd.testing.assert_frame_equal(study.ask(spend=10.5, order=1), order)
+
+
 @pytest.mark.parametrize("number", [0, 1.5, "1", True])
 def test_numbers_of_orders_are_whole(study: budgetreg.Study, number: Any) -> None:
     study.ask(spend=10)
