@@ -131,8 +131,9 @@ def answer(candidates: Sequence[Candidate], total: int) -> list[str]:
 
 
 def _repetitions(candidates: Sequence[Candidate]) -> str:
-    """Return in words how many repetitions all candidates have, which are compared."""
-    return plural(len(shared_repetitions([each.series for each in candidates])), "repetition")
+    """Return in words how many repetitions all candidates have, which are compared; what is outside has none."""
+    ours = [each.series for each in candidates if not each.outside]
+    return plural(len(shared_repetitions(ours)), "repetition")
 
 
 def _not_paid(beyond: Sequence[Candidate]) -> list[str]:
