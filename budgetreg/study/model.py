@@ -169,7 +169,8 @@ def settled(state: State, model: JointModel | None) -> np.ndarray:
     """
     counts, left_out = state.known.sum(axis=0), np.zeros(len(state.attributes), dtype=bool)
     left_out[list(model.left_out if model else ())] = True
-    equal = np.fmax.reduce(state.values, axis=0) == np.fmin.reduce(state.values, axis=0)
+    largest = np.fmax.reduce(state.values, axis=0, initial=-np.inf)
+    equal = np.fmin.reduce(state.values, axis=0, initial=np.inf) == largest
     alone = left_out & (counts >= MANY_VALUES) | equal & (counts >= enough_equal(len(state.examples)))
     together = np.bincount(state.heads, ~alone, len(alone)) == 0
     return np.asarray((together & (state.costs > 0))[state.heads])

@@ -337,6 +337,12 @@ def test_an_order_says_what_comes_without_a_price_and_orders_it_of_no_example_wi
         ).ask(spend=2)
 
 
+def test_nothing_is_ordered_in_a_study_without_examples(tmp_path: Path) -> None:
+    study = budgetreg.Study.create(tmp_path / "s.db", examples=[], costs={"a": 1, "b": 2})
+    with pytest.raises(ConfigError, match="there is nothing left to order: every value is known, on order or unavail"):
+        study.ask(spend=3)
+
+
 def test_what_has_no_price_does_not_count_for_the_limit_of_an_example(tmp_path: Path) -> None:
     study = budgetreg.Study.create(tmp_path / "s.db", examples=["p1", "p2", "p3"], costs={"a": 1, "b": 1})
     study.ask(spend=4)  # two complete rows
