@@ -135,7 +135,8 @@ class AnySequence(RuleBasedStateMachine):
         self.lines[number] = cells
         self.pending |= dict.fromkeys(cells, number)
         if per_example is not None:
-            for name in {example for example, _ in cells}:
+            # What costs nothing is ordered, too, of examples that already have as much as the limit, or more.
+            for name in set(order["example"][order["cost"] > 0]):
                 attributes = [attribute for example, attribute in self.counted() if example == name]
                 assert len({HEADS[attribute] for attribute in attributes if COSTS[attribute]}) <= per_example
 
