@@ -99,6 +99,16 @@ def test_everything_needs_the_budget_of_everything() -> None:
         learn_table(FitOptions("aemr", k=2, options={"draws": "everything"}, pilot=0), Z, y)
 
 
+@pytest.mark.parametrize("alone", [0, 240])
+def test_the_noise_is_what_complete_rows_show_whatever_other_targets_are_known(alone: int) -> None:
+    """Examples that show their target alone say how much it varies, and nothing of what attributes leave unexplained."""
+    rng = np.random.default_rng(4)
+    X, e = rng.normal(size=(60 + alone, 3)), 0.3 * rng.normal(size=60 + alone)
+    y = X[:, 0] + X[:, 1] + e
+    X[60:] = np.nan
+    assert learn(X, y, seed=0).noise == pytest.approx(np.square(e[:60]).mean(), rel=0.25)
+
+
 @pytest.mark.usefixtures("short_chains")
 def test_covariances_with_the_target_take_the_regressor_for_right_if_examples_are_complete_alone() -> None:
     """Otherwise they are those of the factor model, from which the regressor differs."""

@@ -300,6 +300,8 @@ class Draws(NamedTuple):
         Mean of the squares.
     parameters : float
         Effective number of weights: what a draw leaves in the mean more than their mean does, in variances.
+    noise : float
+        Variance of the target given all attributes with which the examples were weighted; 0 if that is unknown.
     """
 
     mean: np.ndarray
@@ -307,6 +309,7 @@ class Draws(NamedTuple):
     form: float
     square: np.ndarray
     parameters: float
+    noise: float = 0.0
 
 
 class WeightsPrior:
@@ -433,13 +436,13 @@ class _Chain:
     def __init__(self, regression: TargetRegression, share: float) -> None:
         v = regression.variance
         self._regression, self._share = regression, share
-        self._s, self._u, self.penalty = v / 2, np.full(regression.examples, v / 2), 0.0
+        self.noise, self._u, self.penalty = v / 2, np.full(regression.examples, v / 2), 0.0
         self._is_new = True
 
     @property
     def equations(self) -> Equations:
         """Normal equations of the weighted examples."""
-        return self._regression.equations(1 / (self._s + self._u))
+        return self._regression.equations(1 / (self.noise + self._u))
 
     def revise(self, equations: Equations, draws: Draws) -> None:
         """Revise s, u and the penalty by the weights that were drawn from these equations."""
@@ -450,8 +453,8 @@ class _Chain:
         new *= draws.form / max(new.mean(), np.finfo(float).tiny)
         self._u = new if self._is_new else (self._u + new) / 2
         squares = regression.squared_errors(w) * (draws.residual / equations.residual(w))
-        self._s = regression.noise(squares, self._u, share)
-        variances = self._s + self._u
+        self.noise = regression.noise(squares, self._u, share)
+        variances = self.noise + self._u
         penalty = share * max(0.0, float((1 - squares / variances).sum() / variances.mean()))
         self.penalty = penalty if self._is_new else (self.penalty + penalty) / 2
         self._is_new = False
@@ -515,8 +518,8 @@ def _chains(
     times, (before, kept) = _MORE if p <= _FEW and exact else 1, _LAST
     _, last = draw((times * before, times * kept))
     return [
-        draws._replace(mean=regression.within_bounds(draws.mean))
-        for regression, draws in zip(regressions, last, strict=True)
+        draws._replace(mean=regression.within_bounds(draws.mean), noise=chain.noise)
+        for regression, chain, draws in zip(regressions, chains, last, strict=True)
     ]
 
 
@@ -614,7 +617,7 @@ def average_regressors(
     origin = standardised.origin(moments, centred=centred, intercept=intercept)
     # Moments whose solution is the average: those of the target are what the average implies, as if it were right.
     first, second, inflation = moments.first.copy(), moments.second.copy(), known.inflation.copy()
-    complete = np.zeros(len(first), dtype=bool)
+    complete, squares = np.zeros(len(first), dtype=bool), np.zeros(len(first))
     for f, regression, draws in _solved(known, origin, rngs, for_draws=False):
         live, complete[f] = regression.live, regression.complete
         covariance = second[f] - np.outer(first[f], first[f])
@@ -638,10 +641,14 @@ def average_regressors(
         explained = float(shared @ np.linalg.solve(M, shared))
         covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
         second[f] = covariance + np.outer(first[f], first[f])
+        # What is left unexplained: the noise, and the weights' own error.
+        unexplained = draws.noise * (1 + draws.parameters / regression.examples)
+        squares[f] = explained + unexplained + first[f, -1] ** 2
     outputs = standardised.regressors(Moments(first, second), centred=centred, intercept=intercept, inflation=inflation)
     # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
     # model are stated, with more noise.
     joint = Moments(
         np.where(complete[:, None], first, moments.first), np.where(complete[:, None, None], second, moments.second)
     )
+    joint.second[complete, -1, -1] = squares[complete]
     return outputs._replace(moments=partial(standardised.joint, joint))
