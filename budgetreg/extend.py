@@ -1,7 +1,7 @@
 """All that a learner or a kind of data of another package needs: import from here alone.
 
 A learner is a class derived from `Learner`, a kind of data a `DatasetKind`; entry points of the groups
-``budgetreg.learners`` and ``budgetreg.datasets`` name them. CONTRIBUTING.md shows one of each.
+``budgetreg.learners`` and ``budgetreg.datasets`` name them. ``examples/budgetreg_marginals`` has one of each.
 """
 
 from budgetreg.algorithms.learner import (

@@ -3,9 +3,7 @@
 import csv
 import re
 import shutil
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,15 +32,12 @@ print([check for check in checks.CHECKS if checks.run_check(checks.examined("ael
 """
 
 
-def install(root: Path, project: dict[str, Any]) -> None:
-    """Write what an installer leaves of a project beside its modules: its name and its entry points."""
-    metadata = root / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    metadata.mkdir()
-    named = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    (metadata / "METADATA").write_text(named, encoding="utf-8")
-    groups = project["entry-points"].items()
-    lines = [line for group, entries in groups for line in (f"[{group}]", *(f"{k} = {v}" for k, v in entries.items()))]
-    (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def install(project: Path, root: Path) -> None:
+    """Build the wheel of a project, and unpack it into a folder, as an installer does."""
+    done = python("-m", "hatchling", "build", "--target", "wheel", folder=project, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = project.glob("dist/*.whl")
+    shutil.unpack_archive(wheel, root, "zip")
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +51,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert language in ("python", "toml", "yaml"), "what is added touches no other file"
         path = root / re.findall(r"`([^`]+)`", sentence)[-1]
         assert not path.exists()
-        assert path.parent.is_dir() or "my_learners" in path.parts
+        assert path.parent.is_dir() or "my-learners" in path.parts
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
-    install(root, tomllib.loads((root / "my_learners" / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+    (root / "my-learners/src/my_learners/__init__.py").touch()
+    install(root / "my-learners", root)
     return root
 
 

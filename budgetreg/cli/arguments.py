@@ -53,7 +53,8 @@ keys (see --cfg job for all of them):
   repetitions     number of random splits
   seed            whole number
   checkpoints     number of points of the curve, or a list: numbers of examples, or shares such as [0.1,1]
-  axis            attributes: learners end at the same number of attributes; examples: of examples
+  axis            attributes: learners end at the same number of attributes; examples: of examples; \
+paid: as attributes, but curves are drawn against everything paid for
   total           attributes, or money with dataset.costs, that every learner ends at, whatever its k
   protocol        a preset, for recipes that have presets
   n_jobs          repetitions computed at the same time
@@ -340,8 +341,8 @@ class Predict(StudyPart):
     """Predict the targets of other examples, which may have missing values.
 
     Columns are matched by name; attributes that the table lacks are missing, and its other columns may hold anything.
-    The columns of the answer are the name of the example, the prediction, and std, the standard deviation of the target
-    around it, which is larger the more is missing.
+    The columns of the answer are the name of the example, the prediction, std, the standard deviation of the target
+    around it, which is larger the more is missing, and the label if there are two.
     """
 
     files: Mapping[str, str] = {"TABLE": _TABLE}
@@ -392,7 +393,7 @@ class Export(StudyPart):
     """Write all that is known as a table, what was learned as a model, or the log.
 
     The table has a row for each example: its name, its attributes, empty where nothing is known, and its target.
-    budgetreg predict applies the model to complete rows. The log has a row for each event: its time (UTC), what was
+    budgetreg predict applies the model to other tables. The log has a row for each event: its time (UTC), what was
     recorded, and what that cost; the sum of the costs is the bill.
     """
 
@@ -552,8 +553,8 @@ def _verify(parser: _Parser) -> None:
     """Compute some finished repetitions again, of a run, of the runs below a folder or of merged results, and compare
     bytes: those of curves.csv, of runs.csv except the seconds, and of what a run has learned, model.npz. Nothing there
     is changed. For each difference, the table shows the column and the largest relative difference, and a line below
-    names the key, version or processor that is not as recorded. On another processor, results may differ by up to 1e-9.
-    Exit code 1 if any byte differs.
+    names the key, version or processor that is not as recorded. On another processor, results may differ by up to 1e-9,
+    and those of aemr, aeml, aerr, ddaerr and ddaerr_two_phase by more. Exit code 1 if any byte differs.
     """
     parser.add_argument("folder", type=_folder, metavar="DIR", help="a run, merged results, or a folder above some")
     _words(parser, _listed(VERIFY_KEYS))
