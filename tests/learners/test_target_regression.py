@@ -479,10 +479,16 @@ def test_the_average_equals_a_listing(k: int, noise: float, fits: bool, centred:
     np.testing.assert_allclose(covariance[:d, d], shared, atol=1e-12)
     variance, explained = regression.variance, shared[live] @ np.linalg.solve(M, shared[live])
     assert covariance[d, d] == pytest.approx(max(variance, explained + LEAST_NOISE * variance))
+    unexplained = draws.noise * (1 + draws.parameters / 60)
     if k == d:
-        average.second[1, d, d] = first[d] ** 2 + explained + draws.noise * (1 + draws.parameters / 60)
+        average.second[1, d, d] = first[d] ** 2 + explained + unexplained
+    else:
+        all_of_it = np.append(live, d)
+        contrasts = (np.append(-v, 1) for v in (w, np.linalg.solve(M, C[live, d])))
+        by_average, by_factors = (v @ C[np.ix_(all_of_it, all_of_it)] @ v - unexplained for v in contrasts)
+        given.second[1, d, d] -= max(0, min(np.square(seen / 4).mean() * by_average, by_factors))
     stated = standardised.joint(given if k < d else average, 1)
-    np.testing.assert_allclose(outputs.moments(1).covariance, stated.covariance, rtol=1e-12)
+    np.testing.assert_allclose(outputs.moments(1).covariance, stated.covariance, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("centred", "intercept"), [(True, True), (True, False), (False, True), (False, False)])

@@ -617,9 +617,9 @@ def average_regressors(
     origin = standardised.origin(moments, centred=centred, intercept=intercept)
     # Moments whose solution is the average: those of the target are what the average implies, as if it were right.
     first, second, inflation = moments.first.copy(), moments.second.copy(), known.inflation.copy()
-    complete, squares = np.zeros(len(first), dtype=bool), np.zeros(len(first))
+    joint = Moments(moments.first.copy(), moments.second.copy())
     for f, regression, draws in _solved(known, origin, rngs, for_draws=False):
-        live, complete[f] = regression.live, regression.complete
+        live = regression.live
         covariance = second[f] - np.outer(first[f], first[f])
         M, mean = covariance[np.ix_(live, live)], first[f] - origin[f]
         about = M + np.outer(mean[live], mean[live])
@@ -629,8 +629,14 @@ def average_regressors(
         clear = gains.sum() - (1 - regression.seen) * owed
         share = float(1 - np.exp(-max(0.0, clear)))
         w = share * draws.mean + (1 - share) * by_factors
-        if complete[f]:  # whose regression depends on no unit
+        # The target's variance given all attributes, and the weights' own error.
+        noise = draws.noise * (1 + draws.parameters / regression.examples)
+        if regression.complete:  # whose regression depends on no unit
             inflation[f, live] = share + (1 - share) * inflation[f, live]
+        # What the factor model leaves unexplained by the average, and by its own regressor.
+        with_target = covariance[live, -1]
+        by_model = float(covariance[-1, -1] - 2 * w @ with_target + w @ M @ w)
+        left = float(covariance[-1, -1] - with_target @ np.linalg.solve(M, with_target))
         level, shared = float(mean[live] @ w), M @ w
         if intercept:  # predictions go through the target's mean where attributes are at their origin
             shared += mean[live] * level
@@ -641,14 +647,12 @@ def average_regressors(
         explained = float(shared @ np.linalg.solve(M, shared))
         covariance[-1, -1] = max(regression.variance, explained + LEAST_NOISE * regression.variance)
         second[f] = covariance + np.outer(first[f], first[f])
-        # What is left unexplained: the noise, and the weights' own error.
-        unexplained = draws.noise * (1 + draws.parameters / regression.examples)
-        squares[f] = explained + unexplained + first[f, -1] ** 2
+        # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the
+        # factor model are stated, with more noise than the regression finds, the less so the more is seen.
+        if regression.complete:
+            joint.first[f], joint.second[f] = first[f], second[f]
+            joint.second[f, -1, -1] = explained + noise + first[f, -1] ** 2
+        else:
+            joint.second[f, -1, -1] -= max(0.0, min(regression.seen * (by_model - noise), left - noise))
     outputs = standardised.regressors(Moments(first, second), centred=centred, intercept=intercept, inflation=inflation)
-    # Moments that imply the average take it for right, which only complete examples show. Otherwise those of the factor
-    # model are stated, with more noise.
-    joint = Moments(
-        np.where(complete[:, None], first, moments.first), np.where(complete[:, None, None], second, moments.second)
-    )
-    joint.second[complete, -1, -1] = squares[complete]
     return outputs._replace(moments=partial(standardised.joint, joint))
