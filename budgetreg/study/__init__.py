@@ -137,7 +137,7 @@ class Study:
         groups : mapping of str to str, optional
             The group of each attribute that is bought together with others, at the price of any of them.
         ranges : str or Path, optional
-            List with the columns attribute,low,high; results that lie far outside are refused.
+            List with the columns attribute,low,high; values that lie far outside are refused.
         id : str, optional
             Column of the examples' names. By default, of a table, the column `example` if there is one, else the index
             of a frame and the numbers of the rows of a file.

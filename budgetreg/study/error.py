@@ -249,9 +249,11 @@ def estimate_error(
     known = ~np.isnan(values)
     judged = np.flatnonzero(known.any(axis=1) & ~np.isnan(targets))
     if len(judged) < _FEWEST:
+        few_targets = np.count_nonzero(~np.isnan(targets)) < _FEWEST
+        more = "record the targets of more examples" if few_targets else "buy values of more examples"
         raise DataError(
             f"at least {_FEWEST} examples with a target and a value are needed to estimate the error; "
-            f"there are {len(judged)}: buy values of more examples"
+            f"there are {len(judged)}: {more}"
         )
     if np.ptp(targets[judged]) == 0:
         raise DataError("the targets of all examples with a value are equal, so there is no error to estimate")
@@ -488,7 +490,7 @@ def estimates_of(state: State, n_jobs: int = 1) -> Estimates:
     name_left_out(state, model)
     # What is on order will be paid for when it comes.
     left = ~(state.known | _closed(state, model)) & state.known_targets[:, None]
-    price = float((state.by_unit(left) * _unpaid(state)).sum())
+    price = float((state.by_unit(left) * state.unpaid).sum())
     spendings = sorted({min(state.spent * times, price) for times in _FURTHER} - {0.0})
     return Estimates(state.spent, error, list(zip(spendings, forecast_of(state, model, error, spendings), strict=True)))
 
@@ -497,18 +499,13 @@ def forecast_of(state: State, model: JointModel, error: ErrorEstimate, spendings
     """Return the errors of a study with all attributes after further spendings."""
     closed, seed = _closed(state, model), int(state.facts["seed"])
     return forecast(
-        model, state.values, state.y, error.complete, spendings, _unpaid(state), state.heads, closed=closed, seed=seed
+        model, state.values, state.y, error.complete, spendings, state.unpaid, state.heads, closed=closed, seed=seed
     )
 
 
 def _closed(state: State, model: JointModel) -> np.ndarray:
     """Return which cells no order will buy, bool of shape (n, d)."""
     return state.unavailable | state.excluded | (settled(state, model) & ~state.on_order)
-
-
-def _unpaid(state: State) -> np.ndarray:
-    """Return what each purchase still costs, shape (n, d), whether it is on order or not."""
-    return np.where(state.charged, 0.0, state.costs)
 
 
 def keep(store: StudyFile, state: State, estimates: Estimates) -> None:

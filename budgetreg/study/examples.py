@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 ID, TARGET = "example", "target"
 """The columns of names and of targets, unless others are named. Files of orders always have the names in `ID`."""
 
+_FAR = 1.0
+"""Widths of an attribute's range by which a value may lie outside of it."""
+
 Target = float | str
 """A number, or one of two labels."""
 
@@ -111,6 +114,17 @@ def refuse_unknown(sheet: Sheet, columns: Sequence[str], attributes: Collection[
         raise DataError(
             f"{sheet.source}: line 1: the study has no attribute {shown(list(map(quoted, columns)))}"
             f"{nearest(columns[0], attributes)}: leave it out with {_without(columns)}"
+        )
+
+
+def refuse_far(where: str, value: float, low: float | None, high: float | None) -> None:
+    """Refuse a value that is far outside the range of its attribute; None or NaN if that is not known."""
+    if low is None or high is None:
+        return
+    margin = _FAR * (high - low)
+    if value < low - margin or value > high + margin:
+        raise DataError(
+            f"{where}: {value:g} is far outside the range of the attribute, {low:g} to {high:g}: is the unit right?"
         )
 
 

@@ -158,6 +158,9 @@ def fitted(state: State) -> JointModel:
     refuse_unlearnable(state)
     model = learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
     name_left_out(state, model)
+    if len(np.unique(state.y[state.known_targets])) < 2:
+        why = "all known targets are equal: nothing shows how targets vary, so predictions are that value, with std 0"
+        warnings.warn(why, Notice, stacklevel=3)
     return model
 
 

@@ -267,7 +267,7 @@ def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int
     Raises
     ------
     ConfigError
-        If it was not, or it was cancelled.
+        If it was not, or it was cancelled, or all of its values were released.
     """
     ((*recorded, cancelled),) = store.rows(
         "SELECT spend, per_example, seed, cancelled FROM orders WHERE number = ?", (number,)
@@ -280,7 +280,22 @@ def _repeated(store: StudyFile, number: int, asked: tuple[float, int | None, int
         raise ConfigError(
             f"order={number}: this order was asked for with {quoted(made)}; leave out order= for a new one"
         )
-    return order_of(store, number)
+    order = order_of(store, number)
+    released = store.one(
+        "SELECT COUNT(*) FROM lines LEFT JOIN cells USING (example, attribute) "
+        "WHERE lines.order_number = ? AND cells.order_number IS NOT lines.order_number",
+        (number,),
+    )
+    if released == len(order.lines):
+        raise ConfigError(f"order={number}: all of its values were released; leave out order= for a new one")
+    if released:
+        warnings.warn(
+            f"order={number}: {released} of its {plural(len(order.lines), 'value')} were released: they are not to be "
+            "measured, and what comes back of them is charged",
+            Notice,
+            stacklevel=4,
+        )
+    return order
 
 
 def recommend(

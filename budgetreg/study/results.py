@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from budgetreg.common.errors import ConfigError, DataError, cut, nearest, quoted
 from budgetreg.data.tables import Sheet, fault_of, is_empty, number_of, text_of
-from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_unknown
+from budgetreg.study.examples import ID, by_number, lost_zeros, refuse_far, refuse_unknown
 from budgetreg.study.file import StudyFile, exact
 from budgetreg.study.state import excluded_of, number_as_text, ordered_prices, sums, words_of
 
@@ -22,9 +22,6 @@ _CHARGED = ("order", "cost")
 
 UNAVAILABLE = "unavailable"
 """The word for a value that will never be measured."""
-
-_FAR = 1.0
-"""Widths of an attribute's range by which a value may lie outside of it."""
 
 _RECORD = """INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE
 SET state = excluded.state, value = excluded.value, order_number = excluded.order_number, paid = excluded.paid"""
@@ -141,7 +138,10 @@ def record(
         key, cell = line.cell, line.before
         if line.value is None:
             if line.invoiced:
-                why = "it has no value yet: leave the cost as it was until the result is there"
+                if cell.result is None:
+                    why = "it has no value yet: leave the cost as it was until the result is there"
+                else:
+                    why = "its value is empty here: repeat the value beside the cost"
                 raise _wrong_cost(sheet, line, why)
             counts["pending"] += cell.result is None and cell.order is not None
             continue
@@ -312,10 +312,8 @@ def _lines_of(
             if attribute not in attributes:
                 where = sheet.where(row, "attribute")
                 raise DataError(f"{where}: the study has no {_unknown('attribute', attribute, attributes)}")
-            number, *usual = attributes[attribute]
+            number, low, high = attributes[attribute]
             value = _value(sheet, row, column, decimal)
-            if isinstance(value, float) and None not in usual:
-                _refuse_far(sheet.where(row, column), value, *usual)
             named, cell = f"{quoted(attribute)} of example {quoted(name)}", (examples[name], number)
             cost = _cost(sheet, row, decimal, prices.ordered.get((order, *cell))) if "cost" in charged else None
             if order is not None and (order, *cell) not in prices.ordered:
@@ -324,6 +322,8 @@ def _lines_of(
                     "leave it empty if nobody ordered the value"
                 )
             before = cells.get(cell, _Cell())
+            if isinstance(value, float) and value != before.result:
+                refuse_far(sheet.where(row, column), value, low, high)
             price, expected = prices.of(order or before.order, cell, unpaid=free or before.free)
             invoiced = cost is not None and not any(isclose(cost, each) for each in expected)
             yield _Line(row, column, named, cell, value, order, cost, before, price, invoiced)
@@ -432,14 +432,6 @@ class _Prices:
 def _wrong_cost(sheet: Sheet, line: _Line, why: str) -> DataError:
     where = sheet.where(line.row, "cost")
     return DataError(f"{where}: {line.named} costs {line.cost:.15g} by this line, but {why}")
-
-
-def _refuse_far(where: str, value: float, low: float, high: float) -> None:
-    margin = _FAR * (high - low)
-    if not low - margin <= value <= high + margin:
-        raise DataError(
-            f"{where}: {value:g} is far outside the range of the attribute, {low:g} to {high:g}: is the unit right?"
-        )
 
 
 def _differs(sheet: Sheet, line: _Line, row: int | None) -> DataError:

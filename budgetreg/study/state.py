@@ -15,7 +15,7 @@ from budgetreg.common.errors import DataError, nearest, quoted
 from budgetreg.common.files import digest
 from budgetreg.data.tables import Sheet
 from budgetreg.runs.tables import as_csv
-from budgetreg.study.examples import Examples, Target, by_number, check_targets, lost_zeros, priced, rows_of
+from budgetreg.study.examples import Examples, Target, by_number, check_targets, lost_zeros, priced, refuse_far, rows_of
 from budgetreg.study.file import Row, StudyFile, create_file
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class State:
         Examples and attributes of which nothing is ordered any more.
     orders : ndarray of int, shape (n, d)
         The order of each cell, from 1; 0 if there is none.
+    owed : ndarray of float, shape (n, d)
+        What each purchase on order will cost, unless it is charged already; 0 for all others.
     spent : float
         The sum of all charges so far.
     version : int
@@ -74,6 +76,7 @@ class State:
     withdrawn: np.ndarray
     discontinued: np.ndarray
     orders: np.ndarray
+    owed: np.ndarray
     spent: float
     version: int
 
@@ -124,6 +127,11 @@ class State:
         """What another order pays for each purchase, shape (n, d): nothing if it is charged, or on order, already."""
         return np.where(self.charged | self.by_unit(self.on_order), 0.0, self.costs)
 
+    @property
+    def unpaid(self) -> np.ndarray:
+        """What each purchase still costs, shape (n, d), whether it is on order or not."""
+        return self.prices + self.owed
+
 
 def state_of(store: StudyFile) -> State:
     """Return what a study knows; in a block of `StudyFile.reading` or `StudyFile.writing`."""
@@ -138,6 +146,13 @@ def state_of(store: StudyFile) -> State:
         at = example, attribute
         values[at], orders[at], paid[at] = value, order or 0, charged
         on_order[at], unavailable[at] = state == "on order", state == "unavailable"
+    owed, ordered = np.zeros(shape), ordered_prices(store)
+    pending = store.rows(
+        "SELECT MIN(CASE state WHEN 'on order' THEN order_number END) AS first, example, head "
+        "FROM cells JOIN attributes ON number = attribute GROUP BY example, head HAVING NOT MAX(paid) AND first"
+    )
+    for order, *purchase in pending:
+        owed[tuple(purchase)] = ordered[order, *purchase]
     withdrawn, discontinued = (np.zeros(size, dtype=bool) for size in shape)
     for each, one in excluded_of(store):
         (withdrawn if one is None else discontinued)[each if one is None else one] = True
@@ -156,6 +171,7 @@ def state_of(store: StudyFile) -> State:
         withdrawn,
         discontinued,
         orders,
+        owed,
         store.spent(),
         store.one("SELECT COUNT(*) FROM log WHERE event NOT IN ('ask', 'cancel')"),
     )
@@ -203,6 +219,10 @@ def create(
     """
     check_targets(examples)
     number = {name: at for at, name, *_ in attributes}
+    for _, name, _, _, low, high in attributes:
+        for row, value in enumerate(examples.values.get(name, ())):
+            if value is not None:
+                refuse_far(examples.sheet.where(row, name), value, low, high)
     cells: list[Row] = sorted(
         (example, number[name], "known", value, None, 0)
         for name, values in examples.values.items()
@@ -256,7 +276,7 @@ def add(store: StudyFile, examples: Examples, replace: bool = False, grow: bool 
     given = {name for name, target in zip(examples.names, examples.targets, strict=True) if target is not None}
     stay = {target for name, (_, target) in known.items() if target is not None and not (replace and name in given)}
     check_targets(examples, stay)
-    attributes: dict[str, int] = dict(store.rows("SELECT name, number FROM attributes"))
+    attributes = {name: of for name, *of in store.rows("SELECT name, number, low, high FROM attributes")}
     cells = {
         (example, attribute): state if value is None else value
         for example, attribute, state, value in store.rows("SELECT example, attribute, state, value FROM cells")
@@ -276,8 +296,11 @@ def add(store: StudyFile, examples: Examples, replace: bool = False, grow: bool 
         example, old_target = known[name]
         facts: list[Row] = [("target", "targets", examples.target, None, old_target, target)]
         for column, values in examples.values.items():
-            number = attributes[column]
-            facts.append(("beforehand", "values", column, number, cells.get((example, number)), values[row]))
+            number, low, high = attributes[column]
+            value, old = values[row], cells.get((example, number))
+            if value is not None and value != old:
+                refuse_far(examples.sheet.where(row, column), value, low, high)
+            facts.append(("beforehand", "values", column, number, old, value))
         for event, what, column, at, old, new in facts:
             if new is None or new == old:
                 continue
@@ -366,11 +389,6 @@ def bill_of(store: StudyFile, state: State) -> StudyBill:
     )
     of_attributes = sums((head, cost) for head, _, cost in charges)
     of_orders = sums((number or UNORDERED, cost) for _, number, cost in charges)
-    ordered = ordered_prices(store)
-    pending = store.rows(
-        "SELECT MIN(CASE state WHEN 'on order' THEN order_number END) AS first, example, head "
-        "FROM cells JOIN attributes ON number = attribute GROUP BY example, head HAVING NOT MAX(paid) AND first"
-    )
     counts = {
         "beforehand": state.known & ~state.paid,
         "paid": state.known & state.paid,
@@ -400,15 +418,22 @@ def bill_of(store: StudyFile, state: State) -> StudyBill:
         rows.append({"order": number, "asked": asked, **row, "cost": cost, "cancelled": bool(cancelled)})
     columns = ["order", "asked", "paid", "on_order", "unavailable", "cost", "cancelled"]
     by_order = pd.DataFrame(rows, columns=columns)
-    return StudyBill(state.unit, state.spent, fsum(map(ordered.__getitem__, pending)), by_attribute, by_order)
+    return StudyBill(state.unit, state.spent, fsum(state.owed.flat), by_attribute, by_order)
 
 
 def ordered_prices(store: StudyFile) -> dict[Row, float]:
     """Return what each purchase costs by each of its orders, by order, example and first attribute of a group.
 
-    A further order of the rest of a group lists nothing for it, as the first one pays. If that one is cancelled, the
-    purchase still costs as much.
+    A further order of the rest of a group lists nothing for it, as the first one, or a charge without an order, pays.
+    If that is taken back, the purchase still costs as much. What had no price when it was ordered costs nothing.
     """
+    asked: dict[int, int] = dict(store.rows("SELECT order_number, number FROM log WHERE event = 'ask'"))
+    changes = store.rows("SELECT attribute, number, old FROM log WHERE event = 'price' ORDER BY number")
+    now: dict[int, float] = dict(store.rows("SELECT number, cost FROM attributes"))
+
+    def price_then(order: int, head: int) -> float:
+        return next((old for at, number, old in changes if at == head and number > asked[order]), now[head])
+
     lines = store.rows(
         "SELECT order_number, example, head, lines.cost FROM lines JOIN attributes ON number = attribute"
     )
@@ -416,7 +441,11 @@ def ordered_prices(store: StudyFile) -> dict[Row, float]:
     most: dict[Row, float] = {}
     for (_, *purchase), price in prices.items():
         most[tuple(purchase)] = max(price, most.get(tuple(purchase), 0.0))
-    return {each: price or most[each[1:]] for each, price in prices.items()}
+    for each, price in prices.items():
+        order, *purchase = each
+        if not price and (then := price_then(order, purchase[-1])):
+            prices[each] = most[tuple(purchase)] or then
+    return prices
 
 
 def sums(charges: Iterable[tuple[Any, float]]) -> dict[Any, float]:

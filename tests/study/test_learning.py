@@ -1,8 +1,12 @@
 """What is learned from a table with holes: the numbers of the estimator, and what holes and unknown targets change."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
+import budgetreg
 from budgetreg.common.errors import ConfigError
 from budgetreg.estimators import ESTIMATORS
 from budgetreg.protocol.in_memory import FitOptions, learn_table
@@ -93,6 +97,13 @@ def test_it_is_what_the_estimator_learns(algo: str) -> None:
     np.testing.assert_allclose(answers, estimator.predict(Z, return_std=True), rtol=1e-12)
 
 
+@pytest.mark.usefixtures("short_chains")
+def test_a_std_of_0_is_explained(tmp_path: Path) -> None:
+    study = budgetreg.Study.create(tmp_path / "s.db", examples=["p", "q"], targets=[1.5, None], costs={"a": 1, "b": 1})
+    with pytest.warns(match=r"^all known targets are equal: nothing shows how targets vary"):
+        assert study.predict(pd.DataFrame({"a": [1.0]}))["std"].tolist() == [0]
+
+
 def test_everything_needs_the_budget_of_everything() -> None:
     _, Z, y = factor_table(12, 3, 1.0)
     with pytest.raises(ConfigError, match=r"algo\.draws=everything: needs k=3, all attributes, not k=2"):
@@ -101,7 +112,7 @@ def test_everything_needs_the_budget_of_everything() -> None:
 
 @pytest.mark.parametrize("alone", [0, 240])
 def test_the_noise_is_what_nearly_complete_rows_show_whatever_other_targets_are_known(alone: int) -> None:
-    """Examples that show their target alone say how much it varies, and nothing of what attributes leave unexplained."""
+    """Examples that show their target alone say how much it varies, not what attributes leave unexplained."""
     rng = np.random.default_rng(4)
     X, e = rng.normal(size=(60 + alone, 3)), 0.3 * rng.normal(size=60 + alone)
     y = X[:, 0] + X[:, 1] + e

@@ -288,6 +288,60 @@ def test_the_rest_of_a_group_on_order_costs_nothing_more(study: budgetreg.Study)
     assert study.bill().on_order == 2 * 20
 
 
+def test_what_had_no_price_when_it_was_ordered_costs_nothing(study: budgetreg.Study) -> None:
+    """Also if an earlier order, which was cancelled, had it at a price."""
+    study.ask(spend=1000)
+    study.cancel(1)
+    study.add(costs={"age": 0, "ecg": 0, "iron": 20})
+    order = study.ask(spend=20)
+    assert order.set_index("attribute").loc["ecg", "cost"] == 0
+    assert study.bill().on_order == order["cost"].sum() == 20
+    study.add(costs={"ecg": 15})
+    assert (
+        told(study, *((name, what, 1) for name, what in zip(order["example"], order["attribute"], strict=True))) == 20
+    )
+
+
+def test_the_rest_of_a_group_is_charged_if_the_charge_that_paid_for_it_is_taken_back(study: budgetreg.Study) -> None:
+    """Though nobody had ordered what was charged, and the price has changed since."""
+    study.exclude(attributes=["ecg", "zinc"])
+    assert told(study, ("p1", "iron", 1)) == 20
+    study.exclude(attributes=["iron"])
+    study.exclude(attributes=["zinc"], undo=True)
+    order = study.ask(spend=20)
+    assert dict(zip(order["example"], order["cost"], strict=True))["p1"] == 0
+    study.add(costs={"iron": 70})
+    assert told(study, ("p1", "iron", "unavailable"), replace=True, refund=True) == 0
+    assert study.bill().on_order == 2 * 20
+    assert told(study, ("p1", "zinc", 2)) == 20
+
+
+def test_what_is_on_order_is_forecast_at_its_own_price(study: budgetreg.Study) -> None:
+    study.ask(spend=1000)
+    study.add(costs={"ecg": 500, "iron": 700})
+    state = study.state()
+    assert state.unpaid.sum() == study.bill().on_order == 3 * (10 + 20)
+    study.cancel(1)
+    assert study.state().unpaid.sum() == 3 * (500 + 700)
+
+
+def test_an_invoice_of_a_known_value_needs_the_value(everything: budgetreg.Study) -> None:
+    told(everything, ("p1", "ecg", 3))
+    with pytest.raises(DataError, match=r"costs 12 by this line, but its value is empty here: repeat the value"):
+        told(everything, ("p1", "ecg", None, 12), replace=True)
+    assert told(everything, ("p1", "ecg", 3, 12), replace=True) == 12
+
+
+def test_an_order_whose_values_were_released_is_not_given_out_again_as_if_it_stood(study: budgetreg.Study) -> None:
+    first = study.ask(spend=1000, order=1)
+    study.exclude(examples=["p1"])
+    with pytest.warns(match=r"^order=1: 4 of its 12 values were released: they are not to be measured"):
+        pd.testing.assert_frame_equal(study.ask(spend=1000, order=1), first)
+    study.exclude(examples=["p2", "p3"])
+    with pytest.raises(ConfigError, match=r"^order=1: all of its values were released; leave out order= for a new one"):
+        study.ask(spend=1000, order=1)
+
+
 def test_an_invoice_corrects_the_charge_where_it_stands(study: budgetreg.Study) -> None:
     assert told(study, ("p1", "iron", 1)) == 20  # which nobody ordered
     study.ask(spend=1000)

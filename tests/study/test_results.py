@@ -178,6 +178,18 @@ def test_columns_that_are_charged_by_must_have_their_names(study: budgetreg.Stud
     assert study.tell(line(**{name: 1}), drop=[name]).values == 1
 
 
+def test_free_values_keep_to_the_ranges_too(clinic: budgetreg.Study, tmp_path: Path) -> None:
+    said = r"'iron': 30 is far outside the range of the attribute, 0 to 10: is the unit right\?"
+    with pytest.raises(DataError, match=said):
+        clinic.add(pd.DataFrame({"patient": ["007"], "iron": [30]}))
+    with pytest.raises(DataError, match=said):
+        budgetreg.Study.create(
+            tmp_path / "other.db",
+            examples=pd.DataFrame({"example": ["a", "b"], "iron": [1, 30], "ecg": [2, 1e9]}),
+            ranges=tmp_path / "ranges.csv",
+        )
+
+
 @pytest.fixture
 def clinic(tmp_path: Path) -> budgetreg.Study:
     """A study whose column of names is called patient, with names that look like numbers."""
