@@ -17,7 +17,7 @@ to 285, so that the truth itself has a standard error of 8 to 15 %.
 
     .venv/bin/python scripts/study_accuracy.py -j 2
 
-takes about seven minutes of a core and prints::
+takes about half an hour of a core and prints::
 
                              covered  mean ratio  median error
     what      table
