@@ -30,6 +30,7 @@ from budgetreg.study.model import (
     LEARNER,
     check_learner,
     estimator_of,
+    explain_no_spread,
     fitted,
     joint_of,
     labels_of,
@@ -499,6 +500,7 @@ class Study:
         state = self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
         learned = fitted(state) if model is None else joint_of(model, state)
+        explain_no_spread(state)
         predictions = learned.predict(X)
         columns = {"prediction": predictions, "std": learned.deviations(X)}
         if len(state.labels) == 2:
@@ -533,6 +535,7 @@ class Study:
         spend, state = _amount(f"spend={spend}", spend, limited=False), self.state()
         names, X = new_examples(examples, state.attributes, state.facts["id"], words_of(state.facts))
         learned, unknown = fitted(state) if model is None else joint_of(model, state), np.full((1, X.shape[1]), np.nan)
+        explain_no_spread(state)
         (for_all,) = next_cells(learned, unknown, state.costs, state.heads, state.discontinued)
         orders = next_cells(learned, X, state.costs, state.heads, state.discontinued, spend)
         place = {state.heads[each.attributes[0]]: at for at, each in enumerate(for_all, start=1)}

@@ -158,10 +158,14 @@ def fitted(state: State) -> JointModel:
     refuse_unlearnable(state)
     model = learn(state.values, state.y, seed=int(state.facts["seed"]), algo=state.facts["algo"])
     name_left_out(state, model)
+    return model
+
+
+def explain_no_spread(state: State) -> None:
+    """Say why the standard deviations of predictions are 0, if the known targets do not vary."""
     if len(np.unique(state.y[state.known_targets])) < 2:
         why = "all known targets are equal: nothing shows how targets vary, so predictions are that value, with std 0"
         warnings.warn(why, Notice, stacklevel=3)
-    return model
 
 
 def settled(state: State, model: JointModel | None) -> np.ndarray:
